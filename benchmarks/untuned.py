@@ -30,7 +30,7 @@ from _results import Cells, keep_tables, markdown_table, settings_of
 from dpsgd_accuracy import Data, percent, read_images
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.models.convnets import parse_simple_vgg
+from privfeat.networks.models.small import parse_simple_vgg
 from privfeat.networks.training.optimizers import default_rate
 
 CHOICES = ("epsilons", "seeds", "sgd_rates", "adam_rates", "clip_norms", "batches")

@@ -14,7 +14,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from privfeat.data.pixels import BadImageError, decode, is_hidden, is_image
+from privfeat.data.pixels import (
+    BadImageError,
+    decode,
+    is_hidden,
+    is_image,
+    warn_of_second_names,
+)
 
 from .errors import ExtractError
 from .layout import read_layout
@@ -115,6 +121,7 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
                         spans[name] = spans[first]
                     elif member.isdir():
                         folders.append(name)
+            warn_of_second_names({n: at for n, at in spans.items() if is_image(n)})
             names = list(spans)
     except DAMAGE as error:
         raise ExtractError(

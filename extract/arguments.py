@@ -146,7 +146,7 @@ def parse(argv: Sequence[str] | None = None) -> Options:
         if len(networks) > 1:
             parser.error("--model scattering must be the only --model.")
         if options.views > 1:
-            parser.error("--model scattering does not take --views.")
+            parser.error("--model scattering does not take --views. Take a network.")
     return options
 
 
@@ -183,7 +183,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--data", required=True, type=plain, help=data)
     where = "where data sets are, or are downloaded to"
     add("--data-dir", type=path_argument, help=where)
-    add("--splits", nargs="+", help="default: those that are there")
+    add(
+        "--splits",
+        nargs="+",
+        help="default: those that are there of train, training, val, valid, "
+        "validation, eval, evaluation, test, testing; another folder only by its name",
+    )
     add("--limit", type=count, help="take the first N of each split")
     whose = (
         "whose image is whose: columns file, a path below DATA, and user; for "

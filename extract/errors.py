@@ -1,5 +1,7 @@
 """The one error that the command reports in a line, and how it prints lines."""
 
+from textwrap import shorten
+
 from privfeat._warnings import STDERR
 
 # What libraries raise of a model that they cannot fetch or make.
@@ -11,10 +13,11 @@ class ExtractError(Exception):
 
 
 def one_line(error: Exception, limit: int = 300) -> str:
-    """Return the message of an error as one sentence of at most ``limit`` letters."""
+    """Return the message of an error as one sentence, cut behind a word if long."""
     text = " ".join(str(error).split()) or type(error).__name__
-    text = text if len(text) <= limit else text[: limit - 3] + "..."
-    return text.rstrip(".") + "."
+    if len(text) <= limit:
+        return text.rstrip(".") + "."
+    return shorten(text, limit, placeholder=" ...") + "."
 
 
 def say(text: str) -> None:

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol
 
 from .arguments import SCATTERING, Options
-from .errors import ExtractError
+from .errors import ExtractError, one_line
 from .ranks import Rank
 from .text.options import NGRAMS
 
@@ -46,13 +46,8 @@ def make_extractor(options: Options, rank: Rank) -> Extractor:
 
         return ScatteringExtractor(options)
     try:
-        if options.text:
-            from .text.encoder import EncoderExtractor
-
-            return EncoderExtractor(options, rank)
-        from .network import NetworkExtractor
-
-        return NetworkExtractor(options, rank)
+        made: Extractor = _kind_on_torch(options)(options, rank)
+        return made
     except ImportError as error:
         needs, extra, instead = (
             ("sentence-transformers", "text", NGRAMS)
@@ -64,6 +59,27 @@ def make_extractor(options: Options, rank: Rank) -> Extractor:
             f"installed ({error}). Run pip install 'privfeat[{extra}]', or use --model "
             f"{instead}."
         ) from error
+
+
+def _kind_on_torch(options: Options) -> Any:
+    """Return the class of extractors that run on torch.
+
+    ExtractError if torch and what is built on it do not fit each other.
+    """
+    try:
+        if options.text:
+            from .text.encoder import EncoderExtractor
+
+            return EncoderExtractor
+        from .network import NetworkExtractor
+    except (AttributeError, OSError, RuntimeError) as error:
+        others = "sentence-transformers" if options.text else "torchvision"
+        raise ExtractError(
+            f"torch and {others} must be builds that fit each other, but cannot be "
+            f"imported: {one_line(error)} Install torch and torchvision by one command "
+            "from one index."
+        ) from error
+    return NetworkExtractor
 
 
 def versions_of(options: Options) -> dict[str, str]:

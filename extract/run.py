@@ -49,6 +49,8 @@ def extract(options: Options) -> str:
             f"--out must lie in an existing folder, but there is no "
             f"{options.out.parent}."
         )
+    if options.out.is_dir():
+        raise ExtractError(f"--out must be a file, but {options.out} is a folder.")
     # Among several processes one may be started again when the others are done.
     again = options.overwrite or options.resume or not rank.alone
     if options.out.exists() and not again:
@@ -163,11 +165,13 @@ def _write(
                 split: {"file_list_sha256": digest} for split, digest in digests.items()
             },
         )
-        rows = sum(writer.position(split).n_rows for split in source.splits)
+        rows = {split: writer.position(split).n_rows for split in source.splits}
     speed = done / seconds if seconds > 0 else 0.0
+    each = ", ".join(f"{split} {n_rows}" for split, n_rows in rows.items())
     return (
-        f"{target}: {rows} rows of {extractor.n_features} features; "
-        f"{done} {source.unit}s in {seconds:.1f} s ({speed:.1f} {source.unit}s/s)"
+        f"{target}: {sum(rows.values())} rows of {extractor.n_features} features "
+        f"({each}); {done} {source.unit}s in {seconds:.1f} s "
+        f"({speed:.1f} {source.unit}s/s)"
     )
 
 

@@ -6,6 +6,7 @@ DPFC(epsilon=1.0)
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -79,8 +80,6 @@ __all__ = [
     "DPNearestMean",
     "DPNewton",
     "DPRandomizedSearch",
-    "DPSGDClassifier",
-    "DPSGDRegressor",
     "FeatureFileError",
     "HashKFold",
     "LedgerError",
@@ -100,6 +99,9 @@ __all__ = [
     "save",
     "search_cost",
 ]
+# ``import *`` takes what is installed; networks need the extra ``train``.
+if find_spec("flax") is not None:
+    __all__ += ["DPSGDClassifier", "DPSGDRegressor"]
 
 
 # Threads that import parts of one package at once may find it half made.

@@ -5,10 +5,14 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 """
 
 import math
-from collections.abc import Callable, Collection
+import sys
+from collections.abc import Callable, Collection, Iterator
 from importlib.util import find_spec
 from numbers import Integral, Real
+from types import FrameType
 from typing import Any, TypeVar, cast
+
+from privfeat._messages import without_data
 
 T = TypeVar("T", bound=str)
 
@@ -112,3 +116,45 @@ def require(purpose: str, package: str, *, extra: str) -> None:
             f"{purpose} needs {package}. Run pip install 'privfeat[{extra}]'.",
             name=package,
         )
+
+
+def check_order(groups: Any, *given: Any) -> None:
+    """Raise ValueError if users of pandas have the index of X or y in another order.
+
+    Or of the rows that scikit-learn was given, of which it made an array.
+    """
+    for rows in (*given, *rows_of_callers()):
+        if without_data(_stand_in_another_order, groups, rows):
+            raise ValueError(
+                "groups must have the index of X and y in its order, got it in "
+                "another: users are taken by place. Pass groups.loc[X.index]; where "
+                "its labels repeat, take both from one table, in one order."
+            )
+
+
+def _stand_in_another_order(groups: Any, X: Any) -> bool:
+    """Return whether both are of pandas, with the same index in another order."""
+    mine: Any = getattr(groups, "index", None)
+    others: Any = getattr(X, "index", None)
+    if not (hasattr(mine, "equals") and hasattr(others, "equals")):
+        return False
+    if len(mine) != len(others) or mine.equals(others):
+        return False
+    # by value: of one index the type may be nullable, and of the other not
+    if mine.astype(object).equals(others.astype(object)):
+        return False
+    # labels may repeat: a table by patient, or two files put together
+    counts, as_often = (i.value_counts(dropna=False) for i in (mine, others))
+    found = counts.reindex(as_often.index, fill_value=0)
+    return bool(found.tolist() == as_often.tolist())
+
+
+def rows_of_callers() -> Iterator[Any]:
+    """Yield the rows that scikit-learn, which called this, was given: it cut them."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        # ``exec`` runs code without a name
+        name = str(frame.f_globals.get("__name__"))
+        if name.startswith("sklearn.") and "X" in frame.f_locals:
+            yield frame.f_locals["X"]
+        frame = frame.f_back

@@ -1,17 +1,28 @@
 """Files that appear whole or not at all."""
 
 import os
+import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
 
 
-def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file so that it appears under its name whole or not at all."""
-    target = Path(path)
+def write_atomically(
+    path: str | os.PathLike[str],
+    content: bytes,
+    *,
+    like: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write a file so that it appears under its name whole or not at all.
+
+    A link stays one. Who may read the file that it replaces, or the one that it is
+    ``like``, may read it, nobody else.
+    """
+    target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
+            _take_mode(temporary, target if like is None else Path(like))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -23,6 +34,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 def put_in_place(temporary: Path, target: Path) -> None:
     """Rename a file that is on disk; wait for the new name where a system can."""
+    _take_mode(temporary, target)
     temporary.replace(target)
     with suppress(OSError):  # not all systems can synchronize a folder
         handle = os.open(target.parent, os.O_RDONLY)
@@ -30,3 +42,11 @@ def put_in_place(temporary: Path, target: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _take_mode(temporary: Path, target: Path) -> None:
+    """Give a file the mode and the group of another one, if that is there."""
+    with suppress(OSError):
+        shutil.copymode(target, temporary)
+        if hasattr(os, "chown"):
+            os.chown(temporary, -1, target.stat().st_gid)

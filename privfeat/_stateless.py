@@ -1,17 +1,15 @@
 """Which steps learn nothing: each row alone decides what it becomes.
 
 By the exact class: a subclass has the methods, and the tags, of a user.
-
-The types of columns follow from all records: one half makes a column of whole numbers
-one of floats. So a step must make the same of whole numbers as of equal floats, and
-columns of several types must meet in float64. Which floats an array holds is the choice
-of who stores it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+# It takes values one by one, and makes floats.
+DECLARED = {"privfeat": {"PublicColumns"}}
 
 # They compute each entry of a row from that row alone, round it alike in calls of any
 # size, and learn nothing in `fit`.
@@ -20,16 +18,7 @@ _STATELESS = {
         *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
     },
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
-    "privfeat": {"PublicColumns"},
-}
-
-# Frozen, they make numbers of one type of whole numbers, floats and texts.
-_MAKE_FLOATS = {
-    "sklearn.preprocessing": {
-        *("MaxAbsScaler", "MinMaxScaler", "OneHotEncoder", "OrdinalEncoder"),
-        *("PowerTransformer", "QuantileTransformer", "RobustScaler", "StandardScaler"),
-    },
-    "sklearn.decomposition": {"PCA", "TruncatedSVD"},
+    **DECLARED,
 }
 
 # They learn what their parts learn.
@@ -65,75 +54,35 @@ def is_exactly(given: Any, known: Mapping[str, set[str]]) -> bool:
     )
 
 
-def learns(step: Any, sparse: bool = False) -> bool:
+def learns(step: Any) -> bool:
     """Return whether a step of a pipeline may learn anything from the records.
 
     Only those of `is_stateless` are known not to, and what is declared to be frozen.
-    ``sparse``: whether the step may get sparse rows.
+    Zeros of all records choose between sparse and dense rows, whose sums differ in
+    their last digits, unless ``sparse_threshold`` is 0.
     """
     if step is None or isinstance(step, str):  # "passthrough"
         return False
     if type(step).__module__.startswith("sklearn.frozen"):  # has what it wraps has
         return False
-    if is_exactly(step, CONTAINERS):
-        if hasattr(step, "steps"):
-            return first_to_learn(_parts(step), sparse) is not None
-        chooses = hasattr(step, "transformers") and (
-            chooses_columns(step) or _chooses_format(step, sparse)
-        )
-        return chooses or any(learns(part, sparse) for part in _parts(step))
-    return not is_stateless(step)
+    if not is_exactly(step, CONTAINERS):
+        return not is_stateless(step)
+    if hasattr(step, "transformers"):
+        if step.sparse_threshold != 0 or chooses_columns(step):
+            return True
+    return first_to_learn(_parts(step)) is not None
 
 
-def first_to_learn(steps: Sequence[Any], sparse: bool = False) -> Any:
-    """Return the first of steps, one after the other, that `learns`; or None."""
-    for step in steps:
-        if learns(step, sparse):
-            return step
-        sparse = _may_be_sparse(step, sparse)
-    return None
-
-
-def _chooses_format(transformer: Any, sparse: bool) -> bool:
-    """Return whether the zeros of all records choose between sparse and dense rows.
-
-    Last digits of sums differ between them. With a ``sparse_threshold`` of 0 all are
-    dense, as they are where no part is sparse. Of known categories each row has as many
-    zeros as all others.
-    """
-    return bool(transformer.sparse_threshold) and any(
-        _may_be_sparse(part, sparse) and not _has_one_of_each(part)
-        for part in _parts(transformer)
-    )
-
-
-def _may_be_sparse(step: Any, sparse: bool) -> bool:
-    """Return whether a step may make sparse rows; ``sparse``: may get them."""
-    if step is None or isinstance(step, str):
-        return sparse and step != "drop"
-    if not getattr(step, "sparse_threshold", True):
-        return False
-    inner = getattr(step, "estimator", step)  # of a frozen one
-    texts = type(inner).__module__.startswith("sklearn.feature_extraction")
-    asked = (getattr(inner, name, False) for name in ("sparse_output", "sparse"))
-    makes = texts or any(each is True for each in asked)
-    return sparse or makes or any(_may_be_sparse(part, False) for part in _parts(step))
-
-
-def _has_one_of_each(step: Any) -> bool:
-    """Return whether it makes a one of each column, and has no value without one."""
-    inner = getattr(step, "estimator", step)
-    known = is_exactly(inner, {"sklearn": {"OneHotEncoder"}})
-    return known and inner.handle_unknown == "error" and inner.drop is None
+def first_to_learn(steps: Sequence[Any]) -> Any:
+    """Return the first of steps that `learns`; or None."""
+    return next(filter(learns, steps), None)
 
 
 def _parts(container: Any) -> list[Any]:
-    """Return the parts of a container, or of a frozen one; of others none."""
     if hasattr(container, "transformers"):
         return [*(part[1] for part in container.transformers), container.remainder]
-    names = ("steps", "transformer_list")
-    found = (getattr(container, name) for name in names if hasattr(container, name))
-    return [part[1] for part in next(found, ())]
+    chain = hasattr(container, "steps")
+    return [p[1] for p in (container.steps if chain else container.transformer_list)]
 
 
 def chooses_columns(transformer: Any) -> bool:
@@ -154,109 +103,42 @@ def _chosen_by_records(columns: Any) -> bool:
     return columns.dtype_include is not None or columns.dtype_exclude is not None
 
 
-def by_types(steps: Sequence[Any], kinds: Collection[Any]) -> Any:
-    """Return the first step whose numbers depend on the types of all columns.
+def form_varies(rows: Any) -> bool:
+    """Return whether one record may decide in which form a step gets all others.
 
-    ``steps`` come one after the other, and ``kinds`` are dtypes of the columns that the
-    first one gets. What is found is a ``FunctionTransformer``: ``np.reciprocal`` of
-    whole numbers is 0. Others make floats of them first. And any step, where columns
-    meet that `_meet_in_float64` does not take.
+    One half makes a column of whole numbers one of floats, one gap makes floats of
+    truth values. So all numbers must be floats, of the one width that who stores them
+    chose: beside small whole numbers, float32 becomes float64 or stays. One text makes
+    objects of them, and so are objects refused; texts have types of their own. In
+    sparse rows without an order, steps add up entries of one place in an order that
+    follows from all rows.
     """
-    return _followed(steps, kinds)[0]
-
-
-def _followed(steps: Sequence[Any], kinds: Any) -> tuple[Any, Any]:
-    """Return what `by_types` does, and types after the last step: none of floats.
-
-    Types that stand in a Series of pandas are those of the columns of a table.
-    """
-    for step in steps:
-        if step is None or isinstance(step, str):
-            kinds = () if step == "drop" else kinds
-            continue
-        if is_exactly(step, {"privfeat": {"PublicColumns"}}):  # value by value
-            kinds = ()
-            continue
-        chain = is_exactly(step, CONTAINERS) and hasattr(step, "steps")
-        if not (chain or _meet_in_float64(kinds)):
-            return step, kinds
-        if is_exactly(step, CONTAINERS):
-            found, kinds = _within(step, kinds)
-            if found is not None:
-                return found, kinds
-        elif is_exactly(step, {"sklearn": {"FunctionTransformer"}}):
-            if not all(_computes_floats(step.func, kind) for kind in kinds):
-                return step, kinds
-            kinds = [*kinds] if step.func is None else ()
-        else:
-            kinds = () if _makes_floats(step) else [*kinds]
-    return None, kinds
-
-
-def _makes_floats(step: Any) -> bool:
-    """Return whether it makes numbers of one type, whatever it is given."""
-    if type(step).__module__.startswith("sklearn.frozen"):
-        return is_exactly(step.estimator, _MAKE_FLOATS)
-    return is_stateless(step) and type(step).__name__ != "Binarizer"
-
-
-def _meet_in_float64(kinds: Collection[Any]) -> bool:
-    """Return whether columns that become one array are then rounded alike.
-
-    Beside a column of float32, small whole numbers make an array of float32, and of
-    float64 as soon as one of them is a half. Those of 32 bits or more make float64.
-    """
-    all_kinds = {getattr(kind, "subtype", kind) for kind in kinds}  # of sparse columns
-    small = {
-        kind
-        for kind in all_kinds
-        if getattr(kind, "kind", "f") == "f" and getattr(kind, "itemsize", 0) < 8
-    }
-    if not small or len(all_kinds) < 2:
+    if not getattr(rows, "has_canonical_format", True):  # of sparse ones
         return True
-    wide = [
-        isinstance(kind, np.dtype) and kind.kind in "iu" and kind.itemsize >= 4
-        for kind in all_kinds - small
-    ]
-    return len(small) == 1 and all(wide)
+    if not any(hasattr(rows, name) for name in ("dtype", "dtypes")):
+        listed = isinstance(rows, list | tuple)  # numbers in one have no common type
+        return not (listed and any(map(_holds_texts, rows)))
+    numbers = {kind for kind in _types(rows) if not _keeps_values(kind)}
+    floats = {k for k in numbers if isinstance(k, np.dtype) and k.kind == "f"}
+    return numbers != floats or len(floats) > 1
 
 
-def _within(container: Any, kinds: Any) -> tuple[Any, Any]:
-    if hasattr(container, "steps"):
-        return _followed(_parts(container), kinds)
-    parts = _parts(container)
-    types = _types_of_parts(container, kinds) or [kinds] * len(parts)
-    after = [_followed([part], own) for part, own in zip(parts, types, strict=True)]
-    found = next((step for step, _ in after if step is not None), None)
-    return found, [kind for _, own in after for kind in own]
+def _holds_texts(row: Any) -> bool:
+    """Return whether an element of a list is a text, or words, or counts of words."""
+    words = isinstance(row, list | tuple) and any(isinstance(v, str) for v in row)
+    return words or isinstance(row, str | bytes | Mapping)
 
 
-def _types_of_parts(container: Any, kinds: Any) -> list[Any]:
-    """Return the types of the columns of a table that each part gets; or nothing."""
-    chosen = [part[2] for part in getattr(container, "transformers", ())]
-    if not (chosen and hasattr(kinds, "iloc")) or any(map(callable, chosen)):
-        return []
-    places = type(kinds)(range(len(kinds)), kinds.index)
-    own = []
-    for columns in chosen:
-        key = columns if isinstance(columns, slice) else [*np.atleast_1d(columns)]
-        ends = (key.start, key.stop) if isinstance(key, slice) else key
-        named = any(isinstance(end, str) for end in ends)
-        own.append([*(places.loc[key] if named else places.iloc[key])])
-    own.append([*{*places}.difference(*own)])  # the remainder
-    return [kinds.iloc[each] for each in own]
+def _types(rows: Any) -> list[Any]:
+    """Return the types of the values of the columns of a table, or of an array."""
+    if not hasattr(rows, "dtypes"):
+        return [rows.dtype]
+    types = [rows.dtypes] if rows.ndim == 1 else rows.dtypes  # one column
+    plain = [getattr(kind, "subtype", kind) for kind in types]  # of sparse columns
+    return [getattr(getattr(k, "categories", None), "dtype", k) for k in plain]
 
 
-def _computes_floats(func: Any, kind: Any) -> bool:
-    """Return whether a function of floats makes floats of this type, and nothing else.
-
-    Of a type that is no NumPy's, or that holds objects, nobody knows.
-    """
-    if not isinstance(kind, np.dtype):
-        return func is None
-    if func is None or kind.kind == "f":
-        return True
-    try:
-        return bool(func.resolve_dtypes((kind, *[None] * func.nout))[0] == np.float64)
-    except TypeError:
-        return False
+def _keeps_values(kind: Any) -> bool:
+    if isinstance(kind, np.dtype):
+        return kind.kind in "UST"
+    return getattr(kind, "type", None) is str

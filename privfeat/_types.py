@@ -29,6 +29,8 @@ STAYS_AT_HOME = (
     *("random_state", "ledger", "checkpoint_dir", "weights", "public"),
     "on_step",
 )
+# What a statement says of a network that had ``weights``.
+FIRST_WEIGHTS = "the weights that the network started from"
 # What a pipeline sets in its private steps, or gives them a part of.
 SET_BY_PIPELINE = (
     *("epsilon", "delta", "rho", "noise_multiplier", "adjacency", "accounting"),

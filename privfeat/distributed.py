@@ -56,6 +56,11 @@ def initialize(**arguments: Any) -> None:
     jax.config.update(  # type: ignore[no-untyped-call]
         "jax_cpu_collectives_implementation", "gloo"
     )
+    # its notifier would take SIGTERM for itself: a process that is told to end ends
+    if "jax_enable_preemption_service" in jax.config.values:
+        jax.config.update(  # type: ignore[no-untyped-call]
+            "jax_enable_preemption_service", False
+        )
     jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
     # once they have met, all notice at once if one ends
     Team(jax.process_index(), jax.process_count()).check_same("job", b"")

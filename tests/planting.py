@@ -40,7 +40,7 @@ def _at(*places, compiled=None):
     return Seam(places, compiled and f"privfeat{compiled}")
 
 
-_STORES = ".core.ledger.stores"
+_STORES, _SPECTRUM = ".core.ledger.stores", ".solvers.spectrum"
 SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
@@ -75,9 +75,9 @@ SEAMS = {
     # what a Gram matrix costs
     "measured curves": _at(".analysis.curves:_sets"),
     "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
-    "memory of the machine": _at("._memory:memory_bytes", ".solvers.cost:memory_bytes"),
+    "memory of the machine": _at("._memory:memory_bytes", f"{_SPECTRUM}:memory_bytes"),
     "groups of processes": _at("._memory:_GROUPS"),
-    "columns from which eigenvectors are timed": _at(".solvers.cost:_MANY_COLUMNS"),
+    "columns from which eigenvectors are timed": _at(".solvers.spectrum:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),
     "eigenvectors of a matrix": _at(".solvers.spectrum:eigh"),
     "factor of a Gram matrix": _at(".solvers.spectrum:_factor"),
@@ -212,8 +212,8 @@ SEAMS = {
     "load of a model": _at(".persistence:load"),
     "load of a statement": _at(".persistence:load_statement"),
     "save of a model": _at(".persistence:save"),
-    "whether the cache is ours": _at(".estimation.compilation:_cache_is_ours"),
-    "JAX of the cache": _at(".estimation.compilation:jax"),
+    "whether the cache is ours": _at(".estimation.fitting:_cache_is_ours"),
+    "bodies whose code is kept": _at(".estimation.fitting:_open"),
     "audit by replay": _at(".audit:replay"),
     "audit of the noise": _at(".audit:check_noise"),
     "audit by random labels": _at(".audit:random_label_test"),
@@ -245,7 +245,7 @@ class Plant:
         if seam.compiled:
             owner, attribute = found(name, seam.compiled)
             self._patch.setattr(owner, attribute, unwrap(getattr(owner, attribute)))
-        batches = sys.modules.get("privfeat.networks.engine.batches")
+        batches = sys.modules.get("privfeat.networks.engine.choice")
         if batches and any(place.startswith(_IN_SUMS) for place in seam.places):
             # fits share what was compiled without the fault
             self._patch.setattr(batches, "_shared", batches._made)

@@ -93,7 +93,8 @@ RULES = {
     ),
     "privfeat/preprocessing": rule(
         ["jax", "sklearn"],
-        ours=OF_ESTIMATORS | {"privfeat.preprocessing", "privfeat.solvers"},
+        ours=OF_ESTIMATORS
+        | {"privfeat.linear.rows", "privfeat.preprocessing", "privfeat.solvers"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],
@@ -131,7 +132,7 @@ RULES = {
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(
-        ["sklearn"], ours={"privfeat"}, lazy=["filelock", "matplotlib", "shtab"]
+        ["sklearn"], ours={"privfeat"}, lazy=["filelock", "jax", "matplotlib", "shtab"]
     ),
     "privfeat/analysis": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/report": rule(

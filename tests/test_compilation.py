@@ -6,13 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 from threading import Event, Thread
-from types import SimpleNamespace
 
 import jax
 import pytest
 
-from privfeat.estimation import compilation
-from privfeat.estimation.compilation import code_of_others, kept_compiled_code
+from privfeat.estimation import fitting
+from privfeat.estimation.fitting import code_of_others, kept_compiled_code
 
 # With one key: whether rows are shifted, by another function, depends on the noise.
 FIT = """
@@ -187,14 +186,15 @@ def test_what_on_step_compiles_is_not_kept(tmp_path):
 @pytest.fixture
 def ours(plant):
     plant("whether the cache is ours", lambda: True)
+    plant("bodies whose code is kept", {"kept": 0, "apart": 0})  # not of other tests
     before = least_seconds()
-    jax.config.update(compilation._LEAST_SECONDS, math.inf)
+    jax.config.update(fitting._LEAST_SECONDS, math.inf)
     yield
-    jax.config.update(compilation._LEAST_SECONDS, before)
+    jax.config.update(fitting._LEAST_SECONDS, before)
 
 
 def least_seconds():
-    return jax.config.values[compilation._LEAST_SECONDS]
+    return jax.config.values[fitting._LEAST_SECONDS]
 
 
 def test_nothing_is_kept_after_the_body(ours):
@@ -244,19 +244,18 @@ def test_code_of_others_is_not_kept_whoever_begins_or_ends_meanwhile(ours):
 
 
 def test_code_is_kept_by_one_who_asks_jax(ours):
-    jax.config.update(compilation._LEAST_SECONDS, 7.0)
+    jax.config.update(fitting._LEAST_SECONDS, 7.0)
     with kept_compiled_code():
         pass
     assert least_seconds() == 7.0
 
 
-def test_who_has_no_home_fits_without_a_cache(monkeypatch, plant):
+def test_who_has_no_home_fits_without_a_cache(monkeypatch):
     def fail():
         raise RuntimeError("Could not determine home directory.")
 
-    unset = SimpleNamespace(values={compilation._FOLDER: None})
     monkeypatch.setattr(Path, "home", fail)
-    plant("JAX of the cache", SimpleNamespace(config=unset))
-    for name in ("XDG_CACHE_HOME", compilation.VARIABLE):
+    monkeypatch.setitem(jax.config.values, fitting._FOLDER, None)
+    for name in ("XDG_CACHE_HOME", fitting.VARIABLE):
         monkeypatch.delenv(name, raising=False)
-    assert compilation._cache_is_ours.__wrapped__() is False
+    assert fitting._cache_is_ours.__wrapped__() is False

@@ -1,15 +1,17 @@
 """A package that is not installed is named with the line that installs it, at once."""
 
+import subprocess
 import sys
 from argparse import Namespace
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
 import privfeat
 from privfeat import DPLeastSquares, audit, export
 from privfeat._checks import require
-from privfeat.analysis.axes import axes_or_new
+from privfeat.analysis.reliability import axes_or_new
 from privfeat.analysis.utility import PrivacyUtilityDisplay
 from privfeat.cli import main
 from privfeat.cli.shared.estimators import load_tested
@@ -105,8 +107,7 @@ def test_networks_name_what_to_install_for_folders(without, tmp_path):
     from privfeat.networks.training.resuming import check_folder
 
     without("orbax", "PIL")
-    check_folder(None, 1)
-    for use in (lambda: check_folder(tmp_path, 1), lambda: read_folder(tmp_path)):
+    for use in (lambda: check_folder(tmp_path), lambda: read_folder(tmp_path)):
         with pytest.raises(ImportError, match=r"pip install 'privfeat\[train\]'"):
             use()
 
@@ -116,3 +117,15 @@ def test_a_linear_estimator_is_tested_without_networks(without):
     without("flax")
     tested = Namespace(network=None, saved=None, estimator="DPFC")
     assert type(load_tested(tested)).__name__ == "DPFC"
+
+
+def test_import_of_all_names_takes_what_is_installed():
+    code = (
+        "import sys; sys.modules['flax'] = None\n"
+        "from privfeat import *\n"
+        "print(DPFC.__name__, 'DPSGDClassifier' in globals())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "DPFC False\n", done.stderr
+    if find_spec("flax") is not None:
+        assert {"DPSGDClassifier", "DPSGDRegressor"} < set(privfeat.__all__)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from reproduce.accounting import zcdp_rho
-from reproduce.problem import clipped_gradients, noisy_symmetric, start_of
+from reproduce.problem import clipped_gradients, noisy_symmetric, spectrum, start_of
 
 LABEL, EPOCHS, BIAS = "DP-FC", (1, 10, 100), -10.0
 
@@ -67,7 +67,7 @@ def _inverses(problem, trials, sigma, rng, project):
                 stddev = sigma * clip**2 / problem.n
                 matrix = noisy_symmetric(matrix, stddev, rng, project=False)
             if project:
-                values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+                values, vectors = spectrum(matrix)
                 bases[clip, draw] = np.maximum(values, 0), vectors
             else:
                 bases[clip, draw] = matrix

@@ -3,8 +3,10 @@
 from functools import cached_property, lru_cache
 
 import numpy as np
+import scipy.linalg
 
 CHUNK_BYTES = 4 * 2**20
+KEPT_GRAMS = 64  # of classes: of ten for each clip norm
 
 
 class Problem:
@@ -29,6 +31,7 @@ class Problem:
         self.norms = np.maximum(np.linalg.norm(self.X, axis=1), 1e-12)
         self.radius = float(np.median(self.norms))
         self.gram = lru_cache(self._gram)
+        self.class_gram = lru_cache(KEPT_GRAMS)(self._class_gram)
         self.class_sums = lru_cache(self._class_sums)
 
     @cached_property
@@ -49,11 +52,6 @@ class Problem:
         """Return where the rows of a class are."""
         return slice(*np.searchsorted(self.y, [label, label + 1]))
 
-    def class_gram(self, label, clip_norm):
-        """Return ``A_j``, the sum of ``x x^T`` over a class."""
-        rows = self.clipped(clip_norm, self.class_rows(label))
-        return rows.T @ rows
-
     def accuracy(self, coefs):
         """Return the test accuracy of each of the stacked coefficients (K, m, d)."""
         scores = [self.X_test @ coef.T for coef in np.nan_to_num(coefs)]
@@ -68,6 +66,11 @@ class Problem:
         if clip_norm <= self.norms.min():
             return np.float32(clip_norm) ** 2 * self._unit_gram
         rows = self.clipped(clip_norm)
+        return rows.T @ rows
+
+    def _class_gram(self, label, clip_norm):
+        """Return ``A_j``, the sum of ``x x^T`` over a class."""
+        rows = self.clipped(clip_norm, self.class_rows(label))
         return rows.T @ rows
 
     def _class_sums(self, clip_norm):
@@ -148,5 +151,10 @@ def noisy_symmetric(exact, stddev, rng, *, project):
     noisy = exact + np.float32(stddev) * noise
     if not project:
         return noisy
-    values, vectors = np.linalg.eigh((noisy + noisy.T) / 2)
+    values, vectors = spectrum(noisy)
     return (vectors * np.maximum(values, 0)) @ vectors.T
+
+
+def spectrum(matrix):
+    """Return eigenvalues and eigenvectors of the symmetric part of a matrix."""
+    return scipy.linalg.eigh((matrix + matrix.T) / 2, driver="evd", check_finite=False)

@@ -28,7 +28,17 @@ def central_limit_mu(releases: Iterable[ReleaseRecord]) -> float:
     They are those of a statement (``privacy_.releases``) or a plan (``records``). Those
     that see all records are exact. Without noise, or with next to none, it is ``inf``.
     """
-    return math.sqrt(math.fsum(map(_squared_mu, releases)))
+    squares = []
+    for release in releases:
+        square, prob = math.inf, release.sampling_prob
+        if release.noise_multiplier > 0.0:
+            inverse = 1.0 / release.noise_multiplier
+            square = inverse * inverse
+        if prob < 1.0:
+            large = square > _LARGEST_EXPONENT
+            square = math.inf if large else prob * prob * math.expm1(square)
+        squares.append(release.planned().query.participations * square)
+    return math.sqrt(math.fsum(squares))
 
 
 def central_limit_epsilon(releases: Iterable[ReleaseRecord], delta: float) -> float:
@@ -44,16 +54,3 @@ def central_limit_epsilon(releases: Iterable[ReleaseRecord], delta: float) -> fl
     if not mu <= MU_RANGE[1]:
         return math.inf
     return gaussian_epsilon(max(mu, MU_RANGE[0]), delta)
-
-
-def _squared_mu(release: ReleaseRecord) -> float:
-    if release.noise_multiplier == 0.0:
-        return math.inf
-    inverse = 1.0 / release.noise_multiplier
-    square, prob = inverse * inverse, release.sampling_prob
-    count = release.planned().query.participations
-    if prob == 1.0:
-        return count * square
-    if square > _LARGEST_EXPONENT:
-        return math.inf
-    return count * prob * prob * math.expm1(square)

@@ -130,8 +130,9 @@ def plan(
     n_samples : int
         Roughly; it only scales expectations, never the noise.
     n_features, n_classes : int
-    epsilon, delta, adjacency
+    epsilon, delta : float
         The budget; ``epsilon`` is finite.
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
     estimators : sequence of str
         Names of classifiers, with their default parameters.
     data_factor : float
@@ -269,5 +270,10 @@ def _recommend(
     if lead <= math.hypot(found[best].error, found[first].error):
         best = first
     told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
-    where = f"on images and texts, at as many records a class of {measured_on()}"
-    return best, f"measured {where}: {told}; your data will give other accuracies"
+    where = (
+        f"on images and texts, with about as many records a class, of {measured_on()}"
+    )
+    return (
+        best,
+        f"measured {where}: {told}; your data will give other accuracies",
+    )

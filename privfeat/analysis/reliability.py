@@ -1,14 +1,16 @@
 """Reliability diagrams: how often a classifier is right when it is sure."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privfeat.analysis.axes import axes_or_new
+from privfeat._checks import require
 from privfeat.analysis.metrics import CalibrationReport, calibration_report, report_of
 
 
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay:
     """Accuracy against the confidence in the top label: Figure 5 of Bu et al. 2023.
 
@@ -24,9 +26,9 @@ class ReliabilityDisplay:
         After `plot`.
     """
 
-    def __init__(self, report: CalibrationReport, *, name: str | None = None) -> None:
-        self.report = report
-        self.name = name
+    report: CalibrationReport
+    _: KW_ONLY
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -77,3 +79,16 @@ class ReliabilityDisplay:
         self.ax_.set_title(f"ECE {report.ece:.3f}, MCE {report.mce:.3f}", loc="left")
         self.ax_.legend()
         return self
+
+
+def axes_or_new(given: Any = None, n_columns: int = 1, **size: Any) -> tuple[Any, Any]:
+    """Return the axes that were given and their figure, or new ones without a screen.
+
+    ImportError if matplotlib is missing.
+    """
+    if given is None:
+        require("a figure", "matplotlib", extra="plot")
+        from matplotlib import pyplot
+
+        _, given = pyplot.subplots(1, n_columns, layout="constrained", **size)
+    return given, (given if n_columns == 1 else given[0]).figure

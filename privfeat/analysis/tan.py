@@ -211,8 +211,9 @@ def simulate(
 
     Parameters
     ----------
-    sampling_prob, noise_multiplier, n_iter
-        The reference, see `TAN`.
+    sampling_prob, noise_multiplier : float
+        With ``n_iter`` the reference, see `TAN`.
+    n_iter : int
     factor : float
         Batch size and noise multiplier are divided by it; >= 1.
 

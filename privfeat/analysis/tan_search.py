@@ -71,25 +71,23 @@ def simulate_settings(
                 f"{factor:g} for a batch of {settings.batch_size}. Pass a larger one."
             )
     shared = {"noise_multiplier": noise_multiplier / factor, "epsilon": None}
-    data = (X, y, X_test, y_test)
     fits = PublicFits(
-        clone(estimator).set_params(**shared), data, path, {"factor": factor}
+        clone(estimator).set_params(**shared),
+        (X, y, X_test, y_test),
+        path,
+        {"factor": factor},
+        progress,
     )
     results = []
     for settings in candidates:
-        name = "{} {} {:.17g}".format(*settings)
-        while len(scores := fits.known(name)) < n_repeats:
-            progress(
-                f"{settings.n_iter} steps of {settings.batch_size / factor:g} records, "
-                f"run {len(scores) + 1} of {n_repeats} ..."
-            )
-            fits.add(
-                name,
-                {
-                    "expected_batch_size": settings.batch_size / factor,
-                    "n_iter": settings.n_iter,
-                    "learning_rate": settings.learning_rate,
-                },
-            )
-        results.append(SimulatedSettings(settings, tuple(scores[:n_repeats])))
+        batch = settings.batch_size / factor
+        params = {**settings._asdict(), "expected_batch_size": batch}
+        del params["batch_size"]
+        scores = fits.accuracies(
+            "{} {} {:.17g}".format(*settings),
+            params,
+            n_repeats,
+            told=f"{settings.n_iter} steps of {batch:g} records",
+        )
+        results.append(SimulatedSettings(settings, scores))
     return results

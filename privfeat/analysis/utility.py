@@ -5,7 +5,7 @@ Every fit of private data spends its budget: for public data, or with every fit 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle
 from typing import Any, Self
 
@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from privfeat._checks import check_int, require
-from privfeat.analysis.axes import axes_or_new
 from privfeat.analysis.metrics import report_of
+from privfeat.analysis.reliability import axes_or_new
 
 # Colours of Okabe & Ito, which all kinds of colour vision can distinguish.
 _LOOKS = (
@@ -68,6 +68,7 @@ def measure_utility(
     return curves
 
 
+@dataclass(eq=False, repr=False)
 class PrivacyUtilityDisplay:
     """Accuracy and calibration error against epsilon.
 
@@ -90,18 +91,11 @@ class PrivacyUtilityDisplay:
         After `plot`; two axes, accuracy and ECE.
     """
 
-    def __init__(
-        self,
-        epsilons: Sequence[float],
-        curves: Mapping[str, UtilityCurve],
-        *,
-        without_privacy: Mapping[str, UtilityCurve] | None = None,
-        baseline: tuple[str, float] | None = None,
-    ) -> None:
-        self.epsilons = tuple(epsilons)
-        self.curves = dict(curves)
-        self.without_privacy = dict(without_privacy or {})
-        self.baseline = baseline
+    epsilons: Sequence[float]
+    curves: Mapping[str, UtilityCurve]
+    _: KW_ONLY
+    without_privacy: Mapping[str, UtilityCurve] | None = None
+    baseline: tuple[str, float] | None = None
 
     @classmethod
     def from_estimators(
@@ -128,7 +122,7 @@ class PrivacyUtilityDisplay:
     def plot(self, axes: Any = None) -> Self:
         """Draw on two axes, or on new ones."""
         self.axes_, self.figure_ = axes_or_new(axes, n_columns=2, figsize=(10, 4.2))
-        places = np.arange(len(self.epsilons))
+        places, free_of = np.arange(len(self.epsilons)), self.without_privacy or {}
         apart = len(places) + 0.4  # of the fit without privacy
         for ax, measure in zip(self.axes_, ("accuracy", "ece"), strict=True):
             for (name, curve), (colour, marker) in zip(
@@ -141,11 +135,11 @@ class PrivacyUtilityDisplay:
                 ax.plot(places, means, label=name, **look)
                 low, high = means - spread, means + spread
                 ax.fill_between(places, low, high, color=colour, alpha=0.15, lw=0)
-                if name in self.without_privacy:
-                    free = getattr(self.without_privacy[name], measure).mean()
+                if name in free_of:
+                    free = getattr(free_of[name], measure).mean()
                     ax.plot([places[-1], apart], [means[-1], free], ":", **look)
             ticks, names = [*places], [f"{epsilon:g}" for epsilon in self.epsilons]
-            if self.without_privacy:
+            if free_of:
                 ticks, names = [*ticks, apart], [*names, "∞"]
             ax.set_xticks(ticks, names)
             title = "accuracy" if measure == "accuracy" else "ECE"

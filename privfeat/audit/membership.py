@@ -88,17 +88,15 @@ def membership(
     truth = np.repeat([1, 0], [len(values) for values in scores])
     joined = np.concatenate(scores)
     false, true, _ = roc_curve(truth, joined, drop_intermediate=False)
-    statement = getattr(model, "privacy_", None)
-    if statement is not None:
-        epsilon = statement.epsilon if epsilon is None else epsilon
-        delta = statement.delta if delta is None else delta
-    epsilon = math.inf if epsilon is None else epsilon
+    stated = getattr(model, "privacy_", None)
+    epsilon = getattr(stated, "epsilon", math.inf) if epsilon is None else epsilon
+    delta = getattr(stated, "delta", 0.0) if delta is None else delta
     return MembershipResult(
         float(roc_auc_score(truth, joined)),
         float(true[false <= fpr].max()),
         fpr,
         float(np.max(true - false)),
-        *bounds(epsilon, delta or 0.0, fpr),
+        *bounds(epsilon, delta, fpr),
     )
 
 

@@ -22,22 +22,12 @@ _MOST_BLOCKS = 3000
 
 @dataclass(frozen=True)
 class NoiseCheck:
-    """Size of the noise of one query.
-
-    Attributes
-    ----------
-    name : str
-    n_draws : int
-    ratio : float
-        Root mean square of the draws over the declared stddev.
-    p_value : float
-        Probability of draws as small as these.
-    """
+    """Size of the noise of one query."""
 
     name: str
     n_draws: int
-    ratio: float
-    p_value: float
+    ratio: float  # root mean square of the draws over the declared stddev
+    p_value: float  # probability of draws as small as these
 
 
 @dataclass(frozen=True)

@@ -28,17 +28,12 @@ from privfeat.exceptions import PrivacyError
 class Movement:
     """How far the sum of a query moved between neighbours, at most over its releases.
 
-    Attributes
-    ----------
-    name : str
-    declared, observed : float
-        L2 sensitivity, and distance of the two exact sums, in units of the statistic;
-        ``inf`` where the sums differ in shape, or are not finite.
+    Both are in units of the statistic.
     """
 
     name: str
-    declared: float
-    observed: float
+    declared: float  # L2 sensitivity
+    observed: float  # ``inf`` where the sums differ in shape, or are not finite
 
     @property
     def ratio(self) -> float:

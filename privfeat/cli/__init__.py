@@ -9,6 +9,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from privfeat._version import __version__
@@ -29,7 +30,7 @@ from privfeat.cli import (
 )
 from privfeat.cli.planning import budget, columns, plan, recipe, tan
 from privfeat.cli.shared import estimators, terminal
-from privfeat.exceptions import BudgetExceededError, PrivacyWarning
+from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
 
@@ -59,12 +60,27 @@ def build_parser() -> argparse.ArgumentParser:
     )
     about = "print what lets a shell (%(choices)s) complete verbs and options"
     shells = ("bash", "zsh", "tcsh", "fish")
-    parser.add_argument("--completion", action=Completion, choices=shells, help=about)
+    parser.add_argument("--completion", choices=shells, help=about)
     parser.set_defaults(run=show_the_way)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     for module in _OF_MODELS + _OF_BUDGETS:
         module.add_parser(verbs)
     return parser
+
+
+def run_command() -> None:
+    """Run the command line in a process of its own, and end that: the console script.
+
+    After an interrupt it ends at once. Threads that compile still run then, and a
+    process that waits for them may crash, with another status.
+    """
+    status = main()
+    if status in terminal.INTERRUPTED:
+        for stream in (sys.stdout, sys.stderr):  # of a pipe that may have gone
+            with suppress(OSError, ValueError):
+                print(end="", file=stream, flush=True)
+        os._exit(status)
+    sys.exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,36 +99,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as error:
             notes = " ".join(getattr(error, "__notes__", ()))
             print(f"privfeat: interrupted. {notes}".rstrip(), file=STDERR)
-            return 143 if isinstance(error, terminal.Terminated) else 130
+            return terminal.status_of(error)
         # A user gets one line whatever went wrong; --debug has the rest.
         except Exception as error:
             if args.debug:
                 raise
             noted: list[str] = getattr(error, "__notes__", [])
-            ends = ("its budget is spent.", terminal.NOTHING_CHARGED)
+            # of a charge, and of checkpoints; libraries add notes of their own
+            ends = ("its budget is spent.", "charged again.", terminal.NOTHING_CHARGED)
             cost = [note for note in noted if note.endswith(ends)]
             told = estimators.as_options(describe(error), args)
             print("privfeat: error:", told, *cost, file=STDERR)
-            return 3 if isinstance(error, BudgetExceededError) else 1
+            return terminal.status_of(error)
     return 0
 
 
-class Completion(argparse.Action):
-    """Print what a shell reads, made from the parser, and exit."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, _: Any, shell: Any, *rest: Any
-    ) -> None:
-        """Print the script of one shell."""
-        import shtab  # 50 ms, which no other command needs
-
-        print(shtab.complete(parser, shell))
-        parser.exit()
-
-
 def show_the_way(args: argparse.Namespace) -> None:
-    """Print what to type first, for a command without a verb."""
-    print(WAY_IN)
+    """Print what to type first, without a verb, or what a shell completes by."""
+    if args.completion is None:
+        print(WAY_IN)
+        return
+    import shtab  # 50 ms, which no other command needs
+
+    print(shtab.complete(build_parser(), args.completion))
 
 
 def describe(error: Exception) -> str:

@@ -53,7 +53,7 @@ def run(args: Namespace) -> None:
 
     from privfeat import audit
     from privfeat.audit.scores import target_levels
-    from privfeat.estimation.parameters import described
+    from privfeat.estimation.bases import described
 
     # what comes before it takes half a minute
     require("a one-run audit", "jax_privacy", extra="audit")

@@ -1,8 +1,8 @@
 """``privfeat doctor``: say what is installed here, and what computes exactly.
 
-Print versions, which extras are complete, whether the devices compute as the proofs of
-sums suppose, and where compiled code is kept. No data is read. The exit status is 1 if
-no private fit could run. For example
+Print versions, which extras are complete and can be imported, whether the devices
+compute as the proofs of sums suppose, and where compiled code is kept. No data is read.
+It takes seconds. The exit status is 1 if no private fit could run. For example
 
     privfeat doctor
 """
@@ -12,7 +12,7 @@ import os
 import platform
 import re
 from argparse import Namespace
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,12 @@ from privfeat.cli.shared.terminal import CommandError
 
 # Extras that fits, commands and reports do not need; devices answer for `gpu`.
 _LEFT_OUT = {"browser", "dev", "docs", "gpu", "mutation"}
+# By what name a package is imported, where it is another one.
+_IMPORTED = {
+    "mlflow-skinny": "mlflow",
+    "orbax-checkpoint": "orbax.checkpoint",
+    "pillow": "PIL",
+}
 _NAME, _EXTRA = re.compile(r"[\w.-]+"), re.compile(r"""extra\s*==\s*["']([\w.-]+)""")
 
 
@@ -41,20 +47,27 @@ def run(args: Namespace) -> None:
 def findings() -> dict[str, Any]:
     """Return what is installed, and how the devices compute, as JSON has it."""
     packages, extras = installed()
+    found = devices()  # before anything that another package may set
+    used = {name for names in extras.values() for name in names}
+    broken = {name: why for name in sorted(used) if (why := why_broken(name))}
     return {
         "privfeat": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "packages": packages,
-        "extras": extras,
-        "devices": devices(),
+        "extras": {
+            extra: [name for name in names if packages[name] is None]
+            for extra, names in extras.items()
+        },
+        "broken": broken,
+        "devices": found,
         "compiled_code": compiled_code(),
     }
 
 
 def installed() -> tuple[dict[str, str | None], dict[str, list[str]]]:
-    """Return the version of each package, and what each extra lacks."""
+    """Return the version of each package, and which ones each extra needs."""
     packages: dict[str, str | None] = {}
     extras: dict[str, list[str]] = {}
     for line in metadata.requires("privfeat") or []:
@@ -67,9 +80,25 @@ def installed() -> tuple[dict[str, str | None], dict[str, list[str]]]:
         except metadata.PackageNotFoundError:
             packages[name] = None
         if extra:
-            lacks = extras.setdefault(extra[1], [])
-            lacks += [name] if packages[name] is None else []
+            extras.setdefault(extra[1], []).append(name)
     return packages, extras
+
+
+def why_broken(package: str) -> str | None:
+    """Return why a package that is installed cannot be imported, None if it can.
+
+    A torch and a torchvision of different builds, say, have versions that fit.
+    """
+    name = _IMPORTED.get(package, package.replace("-", "_"))
+    try:
+        import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name in (name, name.partition(".")[0]):
+            return None  # it is missing
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - whatever it runs when it is imported
+        return " ".join(str(error).split()) or type(error).__name__
+    return None
 
 
 def devices() -> dict[str, Any]:
@@ -87,7 +116,7 @@ def devices() -> dict[str, Any]:
 
 def compiled_code() -> dict[str, Any]:
     """Return where compiled code is kept, and how much of it there is."""
-    from privfeat.estimation.compilation import VARIABLE, folder_of_compiled_code
+    from privfeat.estimation.fitting import VARIABLE, folder_of_compiled_code
 
     folder = folder_of_compiled_code()
     files = Path(folder).rglob("*") if folder else ()
@@ -106,9 +135,16 @@ def in_words(found: dict[str, Any]) -> list[str]:
         "",
         "extras",
     ]
+    needs = installed()[1]
     for extra, lacks in found["extras"].items():
-        remedy = f"pip install 'privfeat[{extra}]' brings {', '.join(lacks)}"
-        lines.append(f"  {extra}: {remedy if lacks else 'ready'}")
+        said = "ready"
+        broken = [name for name in needs[extra] if name in found["broken"]]
+        if broken:
+            why = found["broken"][broken[0]]
+            said = f"{broken[0]} is installed, but cannot be imported: {why}"
+        if lacks:
+            said = f"pip install 'privfeat[{extra}]' brings {', '.join(lacks)}"
+        lines.append(f"  {extra}: {said}")
     problem, names = found["devices"]["problem"], found["devices"]["names"]
     kept = found["compiled_code"]
     where = f"{kept['folder']}, {kept['bytes'] / 1e6:.1f} MB"

@@ -11,8 +11,6 @@ For example
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,8 @@ from privfeat.cli.shared.saved import last_of, load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import tested_records
 from privfeat.cli.shared.users import users_of
+
+_BUDGET = ("epsilon", "delta", "adjacency", "random_state")
 
 
 def add_parser(verbs: Any) -> None:
@@ -73,12 +73,19 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Measure, print, and keep; whatever can fail early does so before the charge."""
+    from privfeat.persistence.model_folder import read_document
+
+    checksum = read_document(args.model)["sha256"]  # before it is loaded
     model = load_for_rows(args.model)
-    with _alone(args.model):
-        _evaluate(args, model)
+    refusal = (
+        f"--model must be evaluated by one command at a time, got {args.model!r}, "
+        f"which another evaluates now. Wait for it. {terminal.NOTHING_CHARGED}"
+    )
+    with files.alone(Path(args.model), ".evaluation.lock", refusal):
+        _evaluate(args, model, checksum)
 
 
-def _evaluate(args: Namespace, model: Any) -> None:
+def _evaluate(args: Namespace, model: Any, checksum: str) -> None:
     from privfeat import persistence
     from privfeat.metrics import private_evaluation
     from privfeat.metrics.files import evaluation_json, save_evaluation
@@ -89,45 +96,39 @@ def _evaluate(args: Namespace, model: Any) -> None:
             f"--model must not hold an evaluation, got {args.model!r}. Pass "
             "--overwrite to replace it; its budget stays spent."
         )
-    made = persistence.load_origin(args.model)
-    with terminal.before_the_charge(args):
+    made, ledger = persistence.load_origin(args.model), files.open_ledger(args)
+    names = persistence.load_class_names(args.model)
+    tested = Path(args.test).name.encode(errors="replace").decode()  # JSON is UTF-8
+    with terminal.charged_within(ledger):
+        with files.output_folder(args.model):
+            pass  # it can be written
         X, y, split = tested_records(args, model, made, public=False)
         groups = users_of(args, split, args.test, args.max_group_size)
-    if groups is None and getattr(model, "privacy_", None) is not None:
-        if model.privacy_.unit == "user" and args.groups is None:
+        of_users = getattr(getattr(model, "privacy_", None), "unit", None) == "user"
+        if of_users and groups is None and args.groups is None:
             terminal.warn(
                 "the model protects users, but each test record is protected on its "
                 "own. Name the users: by --users COLUMN of a table, --groups of a "
                 "feature file, or --groups FILE.csv of a folder of images."
             )
-    names = persistence.load_class_names(args.model)
-    tested = Path(args.test).name.encode(errors="replace").decode()  # JSON is UTF-8
-    with files.output_folder(args.model):  # it can be written
-        ledger = files.open_ledger(args)
-        with terminal.charged_within(ledger):
-            found = private_evaluation(
-                model,
-                X,
-                y,
-                groups=groups,
-                max_group_size=args.max_group_size,
-                epsilon=args.epsilon,
-                delta=args.delta,
-                adjacency=args.adjacency,
-                target_bounds=_target_bounds(args, model),
-                scores=not args.no_scores,
-                confidence=args.confidence,
-                ledger=ledger,
-                random_state=args.random_state,
-            )
-        # either may fail, the other must not be lost with it: it has cost a budget
-        path, problem = None, None
-        try:
-            path = save_evaluation(found, args.model, test=tested)
-        except (OSError, ValueError) as error:  # ValueError: it is another model now
-            problem = getattr(error, "strerror", None) or str(error).rstrip(".")
-        told = json.dumps(evaluation_json(found), indent=2) if args.json else None
-        print(_table(found, names) if told is None else told)
+        found = private_evaluation(
+            model,
+            X,
+            y,
+            groups=groups,
+            target_bounds=_target_bounds(args, model),
+            scores=not args.no_scores,
+            ledger=ledger,
+            **options.given(args, (*_BUDGET, "max_group_size", "confidence")),
+        )
+    # either may fail, the other must not be lost with it: it has cost a budget
+    path, problem = None, None
+    try:
+        path = save_evaluation(found, args.model, test=tested, checksum=checksum)
+    except (OSError, ValueError) as error:  # ValueError: it is another model now
+        problem = getattr(error, "strerror", None) or str(error).rstrip(".")
+    told = json.dumps(evaluation_json(found), indent=2) if args.json else None
+    print(_table(found, names) if told is None else told)
     if path is None:
         raise CommandError(
             f"the evaluation could not be saved in {args.model} ({problem}). What it "
@@ -135,26 +136,6 @@ def _evaluate(args: Namespace, model: Any) -> None:
         )
     if told is None:
         print(f"{path} written")
-
-
-@contextmanager
-def _alone(model: str) -> Iterator[None]:
-    """Keep other commands from evaluating this model: they would pay to replace it."""
-    from filelock import FileLock, Timeout
-
-    path = Path(model) / ".evaluation.lock"
-    try:
-        held = FileLock(path, timeout=0).acquire()
-    except Timeout as error:
-        raise CommandError(
-            f"--model must be evaluated by one command at a time, got {model!r}, which "
-            f"another evaluates now. Wait for it. {terminal.NOTHING_CHARGED}"
-        ) from error
-    with held:
-        try:
-            yield
-        finally:
-            path.unlink(missing_ok=True)
 
 
 def _target_bounds(args: Namespace, model: Any) -> tuple[float, float] | None:
@@ -179,4 +160,6 @@ def _table(found: Any, names: list[str] | None) -> str:
         recalls = zip(shown, found.recall.each(), strict=True)
         lines.append("Recall by class:")
         lines += [f"  {name:<{width}}  {recall}" for name, recall in recalls]
+        if found.roc is not None:
+            lines.append(f"The area under the ROC is of finding {shown[1]!r}.")
     return "\n".join([*lines, str(found.privacy)])

@@ -22,6 +22,7 @@ from privfeat.cli.shared import (
     terminal,
 )
 from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.tested import check_public
 from privfeat.cli.shared.users import users_of
 
 if TYPE_CHECKING:
@@ -39,8 +40,9 @@ def add_parser(verbs: Any) -> None:
     add("--estimator", choices=options.LINEAR, required=True, help=which)
     rows = "private rows (split train if there are several)"
     add("--train", metavar="FILE[:SPLIT]", required=True, help=rows)
-    rows = "public rows to measure the accuracy on (split test if several)"
+    rows = "PUBLIC rows to measure on, with --test-is-public (split test if several)"
     add("--test", metavar="FILE[:SPLIT]", help=rows)
+    options.add_public_test(parser)
     rows = "public rows of the same network, for public= (split public if several)"
     add("--public", metavar="FILE[:SPLIT]", help=rows)
     rows = "public rows of the same network, one a class, for prior= (split classes)"
@@ -56,6 +58,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Fit, save, then report; whatever can fail early does so before the fit."""
+    check_public(args)
     with job.joined_job(args), models.model_folder(args) as begun:
         params = estimators.parameters(args)
         declared = tables.declared_by(args)
@@ -63,11 +66,15 @@ def run(args: Namespace) -> None:
         params = settings | params
         train = files.open_rows(args.train, "train", declared)
         known = _known(args, train, declared)
-        test = _open_test(args, train, declared)
+        made = files.origin(args.train)
+        test = _open_test(args, made, train, declared)
         if args.public is not None:
-            params["public"] = _open_public(args, train, declared)
+            found = (args, "public", made, train, declared)
+            public = files.open_public(*found, labelled=False)
+            of_table = isinstance(public, tables.TableRows)
+            params["public"] = public.X if of_table else public
         if args.prior is not None:
-            params["prior"] = _open_prior(args, train)
+            params["prior"] = _open_prior(args, made, train)
         groups = users_of(args, train, args.train, params.get("max_group_size"))
         params = known | params | {"ledger": files.open_ledger(args)}
         params = {"verbose": int(not args.quiet)} | params
@@ -76,8 +83,8 @@ def run(args: Namespace) -> None:
         else:
             estimator = estimators.make_estimator(args.estimator, params)
         from privfeat import persistence
+        from privfeat.persistence.written import DECLARED
 
-        made = files.origin(args.train)
         table = None if declared is None else declared.saved
         persistence.written_before(estimator, train.class_names, made, table)
         begun.append(estimator)
@@ -88,7 +95,7 @@ def run(args: Namespace) -> None:
             with terminal.charged_within(params["ledger"]):
                 estimator.fit(train.X, train.y, groups=groups)
         if declared is not None:
-            facts = (*estimator.privacy_.public, tables.DECLARED)
+            facts = (*estimator.privacy_.public, DECLARED)
             estimator.privacy_ = replace(estimator.privacy_, public=facts)
         if not first:
             return
@@ -178,12 +185,11 @@ def _count_classes(args: Namespace, train: "Rows") -> int:
 
 
 def _open_test(
-    args: Namespace, train: "Rows", declared: "Declared | None"
+    args: Namespace, made: Any, train: "Rows", declared: "Declared | None"
 ) -> "Rows | None":
     """Return the test rows if they fit the training rows."""
     if args.test is None:
         return None
-    made = files.origin(args.train)
     test = files.open_public(args, "test", made, train, declared)
     if test.y.shape[1:] != train.y.shape[1:]:
         raise CommandError(f"{args.test} must have labels as {args.train} has them.")
@@ -197,19 +203,12 @@ def _open_test(
     return test
 
 
-def _open_public(args: Namespace, train: "Rows", declared: "Declared | None") -> Any:
-    """Return public rows of the network of the training split, and none of its own."""
-    made = files.origin(args.train)
-    public = files.open_public(args, "public", made, train, declared, labelled=False)
-    return public.X if isinstance(public, tables.TableRows) else public
-
-
-def _open_prior(args: Namespace, train: "Rows") -> Any:
+def _open_prior(args: Namespace, made: Any, train: "Rows") -> Any:
     """Return a row of features for each class, in the order of the classes."""
     n_classes = _count_classes(args, train)
     if args.columns is not None:
         raise CommandError("--prior must go with features, got --columns of a table.")
-    rows = files.open_public(args, "prior", files.origin(args.train), train)
+    rows = files.open_public(args, "prior", made, train)
     if rows.class_names != train.class_names or rows.y.tolist() != [*range(n_classes)]:
         raise CommandError(
             f"--prior must have one row for each class of {args.train}, in their "

@@ -107,15 +107,20 @@ def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:
 
     made = persistence.load_origin(args.model)
     declared = tables.declared_of(args.model)
+    files.check_knows_table(args.features, declared)
     _check_source(args, declared is not None)
-    split = files.open_like(
-        *(args.features, "test", made, "--features", declared),
-        labelled=False,
-    )
+    like: Any = {"option": "--features", "fitted_on": made}
+    split = files.open_rows(args.features, "test", declared, **like, labelled=False)
     if args.names:
         return split.X, {"file": _files_of(args, split)}
     if args.id is None:
         return split.X, {}
+    if args.of is not None and Path(args.of).is_dir():
+        table = Path(args.of, getattr(split, "name", "test"))
+        raise CommandError(
+            f"--of must be a table, got the folder {args.of!r}. Name the table of the "
+            f"split in it, such as {table}.csv."
+        )
     values = tables.column_of(args.of or args.features, "--id", args.id)
     skipped = getattr(split, "metadata", {}).get("n_skipped", 0)
     if len(values) != split.X.shape[0] or skipped:
@@ -155,7 +160,9 @@ def _files_of(args: Namespace, split: Any) -> list[str]:
     if len(own) != len(labels) or digest_of_list(own, labels) != listed:
         raise CommandError(
             f"--of must be the folder that {args.features} was extracted from, with "
-            f"the same images, all of which gave a row, got {args.of!r}."
+            f"the same images, all of which gave a row, got {args.of!r}. Of an "
+            "extraction with --skip-bad no names are known: move the images away that "
+            "it listed, and extract again."
         )
     return own
 

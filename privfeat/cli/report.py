@@ -17,15 +17,17 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat.cli.shared import estimators, files, options
-from privfeat.cli.shared.saved import load_for_rows
+from privfeat._types import FIRST_WEIGHTS
+from privfeat.cli.shared import files, options
+from privfeat.cli.shared.saved import last_of, load_for_rows
 from privfeat.cli.shared.terminal import CommandError
-from privfeat.cli.shared.tested import tested_records
+from privfeat.cli.shared.tested import check_public, tested_records
 
 if TYPE_CHECKING:
     from privfeat.analysis.metrics import CalibrationReport
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
+    from privfeat.report.ledger import LedgerSummary
 
 _LINEAR = "A linear model trained on features"
 _FROZEN = f"{_LINEAR} of a frozen network"
@@ -39,6 +41,11 @@ def add_parser(verbs: Any) -> None:
     parser = options.verb(verbs, run)
     options.add_ledger(parser, dataset=_DATASET, charges=False)
     add = parser.add_argument
+    others = (
+        "with --ledger: the data set that `evaluate` charged, for the test records; "
+        "once more for records that a threshold, say, was chosen on"
+    )
+    add("--test-dataset", metavar="NAME", action="append", default=[], help=others)
     add("model", metavar="DIR", help="a folder that `fit` or `train` wrote")
     add("--out", metavar="FILE.html", required=True, help="replaced if it exists")
     rows = (
@@ -46,8 +53,7 @@ def add_parser(verbs: Any) -> None:
         "network, a folder of images with CLASS/*.png"
     )
     add("--test", metavar="FILE[:SPLIT]", help=rows)
-    public = "the records of --test are public: no statement covers what is shown"
-    add("--test-is-public", action="store_true", help=public)
+    options.add_public_test(parser)
     unseen = (
         "the rows of --test are in a split train, but not one that DIR was fitted on"
     )
@@ -94,19 +100,24 @@ def run(args: Namespace) -> None:
     statement = persistence.load_statement(args.model)
     made = persistence.load_origin(args.model)
     table = persistence.load_table(args.model)
-    kind = _NETWORK if network else _LINEAR if table is None else _TABLE
     # what can be refused comes before what takes long
-    _check_public(args)
+    check_public(args)
     names = persistence.load_class_names(args.model) or ()
-    evaluated, on = _evaluated(args.model) or (None, "")
-    ledger, audit = None, _audit(args.audit)
-    if args.ledger is not None:  # a data set may be named without one
-        ledger = files.open_ledger(args)
+    evaluated, on = None, ""
+    if (Path(args.model) / EVALUATION).exists():  # else scikit-learn is not needed
+        from privfeat.metrics.files import load_evaluation
+
+        evaluated, on = load_evaluation(args.model) or (None, "")
+    audit = _audit(args.audit)
+    # a data set may be named without one
+    ledger = None if args.ledger is None else files.open_ledger(args)
+    tested = _test_ledgers(args, evaluated)
     measured, recall, errors = _measured(args, estimator, made)
     origin = None if network or table is not None else _provenance(args, made)
-    frozen = "model" in (origin or {})
+    frozen = (origin or {}).get("model") not in (None, "scattering", "ngrams")
     linear = _FROZEN if frozen else _LINEAR if table is None else _TABLE
     kind = _NETWORK if network else linear
+    started = network and FIRST_WEIGHTS in statement.public
     hashed = before and before[0].name in ("FeatureHasher", "HashingVectorizer")
     rows = {"model": "ngrams"} if hashed else origin  # what a step makes of texts
     report = FitReport(
@@ -119,11 +130,17 @@ def run(args: Namespace) -> None:
         ledger=None
         if ledger is None
         else summarize(ledger, statement, getattr(evaluated, "privacy", None)),
+        test_ledgers=tested,
         features=features_in_words(
-            rows, table=table is not None, network=network, steps=piped and not hashed
+            rows,
+            table=table is not None,
+            network=network,
+            frozen=bool(getattr(last_of(estimator), "frozen", None)),
+            weights=started,
+            steps=piped and not hashed,
         ),
         columns=() if table is None else columns_of(table),
-        provenance=_of_network(estimator) if network else origin,
+        provenance=_of_network(last_of(estimator)) if network else origin,
         calibration=measured,
         recall=recall,
         errors=errors,
@@ -137,10 +154,11 @@ def run(args: Namespace) -> None:
             images=table is None and (network or frozen),
             texts=table is None and is_of_texts(rows),
         ),
-        checksums=_checksums(
-            *(Path(args.model), DOCUMENT, document["arrays"]["file"]),
-            *([EVALUATION] if evaluated is not None else []),
-        ),
+        checksums={
+            file: hashlib.sha256(Path(args.model, file).read_bytes()).hexdigest()
+            for file in (DOCUMENT, document["arrays"]["file"], EVALUATION)
+            if file != EVALUATION or evaluated is not None
+        },
         reproduce=recipe_of(
             name,
             saved.params,
@@ -149,6 +167,7 @@ def run(args: Namespace) -> None:
             table=table,
             class_names=names,
             rows="images" if network else "features",
+            weights=started,
             pipeline=persistence.load(args.model) if piped else None,
         ),
     )
@@ -158,25 +177,28 @@ def run(args: Namespace) -> None:
         files.write_file(args.card, card.encode())
 
 
-def _check_public(args: Namespace) -> None:
-    """Refuse exact figures of records that nobody has called public."""
-    if args.test is not None and not args.test_is_public:
+def _test_ledgers(
+    args: Namespace, evaluated: "Evaluation | None"
+) -> "list[LedgerSummary]":
+    """Return what was spent on each data set that ``--test-dataset`` names."""
+    names = args.test_dataset
+    if not names:
+        return []
+    from privfeat import PrivacyLedger
+    from privfeat.report.ledger import summarize
+
+    if args.ledger is None or len({args.dataset, *names}) <= len(names):
         raise CommandError(
-            "--test shows exact figures, which no statement covers: its records must "
-            "be public. Pass --test-is-public if they are. If not, run `privfeat "
-            "evaluate` and leave --test out: the report shows what it found."
+            "--test-dataset must be given with --ledger, and be another data set than "
+            f"--dataset, got {', '.join(map(repr, names))}."
         )
-
-
-def _evaluated(model: str) -> "tuple[Evaluation, str] | None":
-    """Return what `privfeat evaluate` found, and on what; else import nothing."""
-    from privfeat.persistence.model_folder import EVALUATION
-
-    if not (Path(model) / EVALUATION).exists():
-        return None
-    from privfeat.metrics.files import load_evaluation
-
-    return load_evaluation(model)
+    if evaluated is None:
+        raise CommandError(
+            "--test-dataset is for models that `privfeat evaluate` has measured, got "
+            f"{args.model}, which holds no evaluation."
+        )
+    ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
+    return [summarize(ledger, evaluated.privacy) for ledger in ledgers]
 
 
 def _measured(
@@ -189,18 +211,11 @@ def _measured(
     from privfeat.report.evaluation import exact_errors, exact_recall
 
     X, y, _ = tested_records(args, estimator, made, public=True)
-    if not estimators.is_classifier(estimator):
+    if not hasattr(estimator, "predict_proba"):
         return None, None, exact_errors(y, estimator.predict(X))
     found, classes = estimator.predict_proba(X), estimator.classes_
     measured = calibration_report(y, found, classes=classes)
     return measured, exact_recall(y, found, classes), None
-
-
-def _checksums(folder: Path, *names: str) -> dict[str, str]:
-    """Return the SHA-256 of each file that the model is made of."""
-    return {
-        name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names
-    }
 
 
 def _of_network(estimator: Any) -> dict[str, Any]:

@@ -27,18 +27,18 @@ from privfeat.cli.shared.terminal import CommandError, warn
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    seen = images.options("wrn_16_4")
-    parser = options.verb(verbs, run, seen, options.fitted(), job.options())
+    parser = options.verb(verbs, run, images.options(), options.fitted(), job.options())
     add = parser.add_argument
     add(
         "--data",
         metavar="DIR",
         required=True,
         help="a folder with images train/CLASS/*, and test/ likewise if there is a "
-        "test set; or with CLASS/*. Or an HDF5 file with train/images, train/labels, "
-        "likewise test/, and class_names; train/groups says whose each image is. The "
-        "names of the classes become public",
+        "test set, which --test-is-public alone reads; or with CLASS/*. Or an HDF5 "
+        "file with train/images, train/labels, likewise test/, and class_names; "
+        "train/groups says whose each image is. The names of the classes become public",
     )
+    options.add_public_test(parser, "of test/ in DIR")
     add(
         "--groups",
         metavar="FILE",
@@ -60,15 +60,10 @@ def run(args: Namespace) -> None:
     """Train, save, and print accuracy and statement."""
     if args.restore and args.distributed:
         raise CommandError("--restore must run in one process, without --distributed.")
-    try:
-        with job.joined_job(args), models.model_folder(args) as begun:
-            _run(args, begun)
-    except KeyboardInterrupt as error:
-        if args.checkpoint_dir is not None:
-            error.add_note(
-                "The same command goes on from the last checkpoint, if there is one."
-            )
-        raise
+    written = {"--out": args.out, "--checkpoints": args.checkpoint_dir}
+    images.check_outside(args.data, written)
+    with job.joined_job(args), models.model_folder(args) as begun:
+        _run(args, begun)
 
 
 def _run(args: Namespace, begun: list[Any]) -> None:

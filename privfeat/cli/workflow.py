@@ -4,16 +4,17 @@ Run `plan`, `sanity`, `audit` and `fit`, calibrate (with --calibration), and `re
 with the same estimator and budget; with --data a network, and `train` for `fit`. Keep
 in DIR what each prints (the workflow of van der Veen et al. 2018, Section 3). The tests
 of the estimator, on synthetic rows, come before the fit, so that a fault costs no
-budget. The same command goes on where it was stopped. For example
+budget. The same command goes on where it was stopped: a network from its checkpoints,
+for the same charge. For example
 
-    privfeat workflow results --train private.h5:train --test public.h5:test --n 5000
-    --epsilon 1 --ledger private.ledger --dataset photos
+    privfeat workflow results --train private.h5:train --test public.h5:test
+    --test-is-public --n 5000 --epsilon 1 --ledger private.ledger --dataset photos
 """
 
 import io
 import json
 import math
-from argparse import BooleanOptionalAction, Namespace
+from argparse import Namespace
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,8 +24,15 @@ from privfeat._types import ADJACENCIES
 from privfeat.cli import audit, fit, report, sanity, train
 from privfeat.cli.planning import plan
 from privfeat.cli.shared import files, images, options, tables
-from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
+from privfeat.cli.shared.commands import (
+    call,
+    flags_of,
+    paid_once,
+    settings_of,
+    words_of,
+)
 from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.tested import check_public
 
 _OPTIONS = "workflow.json"
 _TRAINING = ("epochs", "expected_batch_size", "learning_rate", "clip_norm")
@@ -48,8 +56,7 @@ class _Plan(NamedTuple):
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    seen = images.options("wrn_16_4")
-    parser = options.verb(verbs, run, seen, options.set_and_quiet())
+    parser = options.verb(verbs, run, images.options(), *options.SET_AND_QUIET)
     add = parser.add_argument
     add("out", metavar="DIR", help="for the model, the report and what was printed")
     private = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -58,6 +65,7 @@ def add_parser(verbs: Any) -> None:
     private("--data", help="private images, as for `train`, for the network --model")
     rows = "PUBLIC rows, or folder of images, to measure accuracy and calibration on"
     add("--test", metavar="FILE[:SPLIT]", help=f"{rows} (of --data test/ by default)")
+    options.add_public_test(parser)
     rows = "other PUBLIC ones, to set how confident the model is"
     add("--calibration", metavar="FILE[:SPLIT]", help=rows)
     add("--n", type=int, required=True, help="number of records, roughly: it is public")
@@ -67,10 +75,10 @@ def add_parser(verbs: Any) -> None:
     add("--epsilon", type=float, default=1.0, help="the budget (default 1)")
     add("--delta", type=float, default=1e-5, help="default 1e-5")
     add("--adjacency", choices=ADJACENCIES, default="add_remove", help="as for `fit`")
-    add("--groups", action=BooleanOptionalAction, help="as for `fit`")
-    size = "with --groups: at most so many records of a user count"
+    size = "with --groups, or --users of a table: so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
+    options.add_groups(parser)
     tables.add_columns(parser)
     options.add_ledger(parser)
     options.add_training(parser)
@@ -83,6 +91,8 @@ def run(args: Namespace) -> None:
     # what comes before it takes minutes
     require("a one-run audit", "jax_privacy", extra="audit")
     check_packages()
+    check_public(args)
+    images.check_outside(args.data, {"DIR": args.out})
     if not 0.0 < args.epsilon < math.inf:
         raise CommandError(f"--epsilon must be finite and > 0, got {args.epsilon:g}.")
     given = _of_features(args) if args.data is None else _of_images(args)
@@ -103,7 +113,9 @@ def run(args: Namespace) -> None:
         else:
             fitted = [*given.fit, *tested, *charged, *words_of(args, "who")]
             fitted += ["--out", model]
-            _step(folder / f"{name}.txt", given.verb, *fitted)
+            network, ledger = bool(args.data), files.open_ledger(args)
+            with paid_once(folder, ledger, network=network) as more:
+                _step(folder / f"{name}.txt", given.verb, *fitted, *more)
         if args.calibration is not None:
             _calibrate(args.calibration, given.test, model, folder / "calibration.json")
         told = [*charged, "--audit", found]
@@ -136,6 +148,7 @@ def _of_features(args: Namespace) -> _Plan:
     estimator = ["--estimator", args.estimator]
     fitted = words_of(args, "train", "test", "n_classes", "max_group_size")
     fitted += words_of(args, "columns", "target", "users")
+    fitted += flags_of(args, "test_is_public")
     if args.groups is not None:
         fitted.append("--groups" if args.groups else "--no-groups")
     own = {} if declared is None else declared.settings  # as `fit` has them
@@ -182,7 +195,9 @@ def _of_images(args: Namespace) -> _Plan:
     fitted = words_of(args, "data", "model", "image_size", "max_group_size", *_TRAINING)
     fitted += flags_of(args, "grey", "skip_bad")
     folder = Path(args.data) / "test"
-    test = str(folder) if args.test is None and folder.is_dir() else args.test
+    own = args.test is None and args.test_is_public and folder.is_dir()
+    test = str(folder) if own else args.test
+    fitted += ["--test-is-public"] if own else []  # which `train` takes to be of it
     given = args.expected_batch_size
     batch = [] if given is None else ["--batch", int(given)]
     sizes = ["--n", args.n, "--classes", n_classes, *batch, *words_of(args, "epochs")]
@@ -200,6 +215,8 @@ def _check_options(args: Namespace, folder: Path) -> None:
     """Refuse a folder of another workflow: its files would be mixed up."""
     left_out = {"run", "quiet", "debug", "who", *(() if args.data else _OF_IMAGES)}
     kept = {k: v for k, v in vars(args).items() if k not in left_out}
+    if not args.test_is_public:  # folders of earlier releases have none
+        del kept["test_is_public"]
     ledger = files.open_ledger(args)
     # by its name: a URL may hold a password
     kept["ledger"] = None if ledger is None else ledger.budget.uid
@@ -243,7 +260,8 @@ def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
         if hasattr(clf, "input_shape_"):
             return images.labelled_images(option, named, model, clf)[:2]
         declared = tables.declared_of(str(model))
-        rows = files.open_like(named, "test", made, option, declared, one_label=True)
+        like: Any = {"option": option, "fitted_on": made}
+        rows = files.open_rows(named, "test", declared, **like, one_label=True)
         return rows.X, rows.y[:]
 
     X, y = rows_of("--calibration", given)

@@ -9,6 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,13 +81,7 @@ class LazyImages(OnDisk):
 class FolderImages(LazyImages):
     """The image files of a folder, decoded and resized as ``read_folder`` does.
 
-    Parameters
-    ----------
-    root : path-like
-    files : sequence of str
-        Paths below it, one for each image.
-    size : int
-    mode : {"RGB", "L"}
+    ``files`` are paths below ``root``, one for each image.
     """
 
     def __init__(
@@ -108,36 +103,28 @@ class FolderImages(LazyImages):
         return images
 
 
+@dataclass(eq=False, repr=False)
 class StoredImages(LazyImages):
     """A dataset of an HDF5 file, opened at the first read, once in a process.
 
-    Parameters
-    ----------
-    path, dataset : str
-    shape : tuple of int
-        (n_samples, height, width, channels), also where the file has no last axis.
-    has_groups : bool
-        Whether the file says whose each image is.
-    written : tuple of int, optional
-        What `_written` must return: labels and users were read of that file.
+    The ``shape`` has a last axis also where the file has none; ``has_groups`` says
+    whether the file says whose each image is. `_written` must return ``written`` where
+    that is given: labels and users were read of that file.
     """
 
-    def __init__(
-        self,
-        path: str,
-        dataset: str,
-        shape: tuple[int, ...],
-        has_groups: bool = False,
-        written: tuple[int, ...] | None = None,
-    ) -> None:
-        super().__init__(shape)
-        self.path, self.dataset = os.path.abspath(path), dataset
-        self.has_groups, self.written = has_groups, written
-        self._pid = -1  # of the process that opened the file
+    path: str
+    dataset: str
+    shape: tuple[int, ...]
+    has_groups: bool = False
+    written: tuple[int, ...] | None = None
+
+    _pid = -1  # of the process that opened the file
+
+    def __post_init__(self) -> None:
+        self.path = os.path.abspath(self.path)
 
     def __reduce__(self) -> tuple[type["StoredImages"], tuple[Any, ...]]:
-        known = (self.path, self.dataset, self.shape, self.has_groups, self.written)
-        return StoredImages, known
+        return StoredImages, tuple(getattr(self, one.name) for one in fields(self))
 
     def read_once(self) -> None:
         """Read all images and keep none: FeatureFileError if one cannot be read.
@@ -278,7 +265,8 @@ def _or_named(decode: Any, place: Path) -> NDArray[np.uint8]:
         found: NDArray[np.uint8] = decode(place)
     except BadImageError as error:
         raise BadImageError(
-            f"{place} must stay as it was when the folder was opened, but cannot be "
-            f"decoded ({error}). Put it back."
+            f"{place} must be an image that can be decoded, whenever it is read, but "
+            f"cannot ({error}). Put it back if it has changed, else repair it or move "
+            "it away."
         ) from error
     return found

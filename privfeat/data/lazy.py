@@ -3,6 +3,7 @@
 import math
 import os
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
 from typing import Any
 
 import h5py
@@ -41,6 +42,7 @@ class OnDisk(ABC):
         return values if dtype is None else values.astype(dtype, copy=False)
 
 
+@dataclass(eq=False, repr=False)
 class LazyFeatures(OnDisk):
     """Rows of one dataset of a feature file, read when they are asked for.
 
@@ -67,29 +69,21 @@ class LazyFeatures(OnDisk):
     pickled (by path) and used after a fork. ``numpy.asarray(features)`` reads it all.
     """
 
-    ndim = 2
+    path: str
+    dataset: str
+    shape: tuple[int, ...]
+    dtype: Any
+    has_groups: bool = False
+    made: str | None = None
+    chosen_by: tuple[str, ...] = ()
+    shards: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        path: str,
-        dataset: str,
-        shape: tuple[int, ...],
-        dtype: DTypeLike,
-        has_groups: bool = False,
-        made: str | None = None,
-        chosen_by: tuple[str, ...] = (),
-        shards: tuple[str, ...] = (),
-    ) -> None:
-        self.path = os.path.abspath(path)
-        self.dataset = dataset
-        self.shape = shape
-        self.dtype = np.dtype(dtype)
-        self.has_groups = has_groups
-        self.made = made
-        self.chosen_by = chosen_by
-        self.shards = shards
-        self._pid = -1  # of the process that opened the file
-        self._closed = False
+    ndim = 2
+    _pid = -1  # of the process that opened the file
+    _closed = False
+
+    def __post_init__(self) -> None:
+        self.path, self.dtype = os.path.abspath(self.path), np.dtype(self.dtype)
 
     @property
     def size(self) -> int:
@@ -99,7 +93,7 @@ class LazyFeatures(OnDisk):
     @property
     def nbytes(self) -> int:
         """Bytes that the whole matrix takes in memory."""
-        return self.size * self.dtype.itemsize
+        return self.size * int(self.dtype.itemsize)
 
     def __repr__(self) -> str:
         return (
@@ -108,8 +102,7 @@ class LazyFeatures(OnDisk):
         )
 
     def __reduce__(self) -> tuple[type["LazyFeatures"], tuple[Any, ...]]:
-        known = (self.path, self.dataset, self.shape, self.dtype, self.has_groups)
-        return LazyFeatures, (*known, self.made, self.chosen_by, self.shards)
+        return LazyFeatures, tuple(getattr(self, one.name) for one in fields(self))
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Return rows; indices as for a NumPy matrix, columns after rows were read.

@@ -58,11 +58,17 @@ def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     one image under two names, which are two records.
     """
     images, folders = {}, []
-    for name, identity in _listed(Path(root)):
+    for name, identity in listed_below(Path(root)):
         if identity is None:
             folders.append(name)
         elif is_image(name):
             images[name] = identity
+    warn_of_second_names(images)
+    return sorted(images), sorted(name for name in folders if not is_hidden(name))
+
+
+def warn_of_second_names(images: Mapping[str, Any]) -> None:
+    """Warn with PrivacyWarning if two names have one identity: they are two records."""
     seen: dict[Any, str] = {}
     for name in sorted(images):
         other = seen.setdefault(images[name], name)
@@ -72,14 +78,13 @@ def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
                 "each is protected on its own. Remove the links, or name the user of "
                 "every image."
             )
-            break
-    return sorted(images), sorted(name for name in folders if not is_hidden(name))
+            return
 
 
-def _listed(
+def listed_below(
     root: Path, below: str = "", around: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Any]]:
-    """Yield the relative path of all that is below a folder.
+    """Yield the relative path of all that is below a folder, links followed.
 
     Beside it None for a folder, and what all names of a file share for a file: from the
     listing where that says it, since to look at each file takes long on a network.
@@ -104,9 +109,24 @@ def _listed(
             yield name, same
         elif os.path.realpath(entry.path) not in around:
             yield name, None
-            yield from _listed(root, name, around)
+            yield from listed_below(root, name, around)
 
 
+@contextmanager
+def _refused_if_damaged() -> Iterator[None]:
+    """Turn whatever Pillow raises into `BadImageError`: its plugins raise anything.
+
+    A file may be of any kind that Pillow knows, whatever its name says.
+    """
+    try:
+        yield
+    except BadImageError:
+        raise
+    except Exception as error:
+        raise BadImageError(str(error) or type(error).__name__) from error
+
+
+@_refused_if_damaged()
 def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """Return the upright image of a file, a PIL image in mode ``"L"`` or ``"RGB"``.
 
@@ -115,22 +135,18 @@ def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """
     from PIL import Image
 
-    with _refused_if_damaged(), Image.open(file) as image:
+    with Image.open(file) as image:
         image.load()
         return as_bytes(image)
 
 
+@_refused_if_damaged()
 def as_bytes(image: Any) -> Any:
     """Return a PIL image upright and in mode ``"L"`` or ``"RGB"``, see the top.
 
     BadImageError if it cannot be decoded, or there is no way from its mode to one of
     the two.
     """
-    with _refused_if_damaged():
-        return _as_bytes(image)
-
-
-def _as_bytes(image: Any) -> Any:
     from PIL import Image
 
     depth, tags = _depth(image), _tags(image)  # before it is turned: that drops them
@@ -153,27 +169,13 @@ def _as_bytes(image: Any) -> Any:
     return converted(image, "L" if grey else "RGB")
 
 
+@_refused_if_damaged()
 def converted(image: Any, mode: str) -> Any:
     """Return a PIL image in another colour mode.
 
     BadImageError if there is no way from its mode to that one.
     """
-    with _refused_if_damaged():
-        return image if image.mode == mode else image.convert(mode)
-
-
-@contextmanager
-def _refused_if_damaged() -> Iterator[None]:
-    """Turn whatever Pillow raises into `BadImageError`: its plugins raise anything.
-
-    A file may be of any kind that Pillow knows, whatever its name says.
-    """
-    try:
-        yield
-    except BadImageError:
-        raise
-    except Exception as error:
-        raise BadImageError(str(error) or type(error).__name__) from error
+    return image if image.mode == mode else image.convert(mode)
 
 
 def _upright(image: Any) -> Any:

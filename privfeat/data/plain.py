@@ -1,6 +1,7 @@
 """Values of tables in one form, whatever types the columns have that hold them.
 
-One gap, or one half, makes floats of the whole numbers of a column.
+One gap, or one half, makes floats of the whole numbers of a column, and one time with
+nanoseconds gives all dates that unit.
 """
 
 from numbers import Real
@@ -15,14 +16,30 @@ ABSENT = ("NAType", "NaTType")
 
 
 def plain_value(value: Any) -> Any:
-    """Return a number as float64, a gap as NaN, and a text as it is."""
-    if value is None or type(value).__name__ in ABSENT:
+    """Return a number as float64, a gap as NaN, and a text as it is.
+
+    A date, or a duration, counts microseconds; an interval has ends of float64.
+    """
+    kind = type(value).__name__
+    if value is None or kind in ABSENT:
         return np.nan
+    if hasattr(value, "as_unit"):  # of pandas
+        return value.as_unit("us")
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return value.astype(f"{kind}[us]")
+    if kind == "Interval":
+        ends = plain_value(value.left), plain_value(value.right)
+        return type(value)(*ends, value.closed)
     return float(value) if isinstance(value, Real | np.bool_) else value
 
 
 def with_floats(array: Any) -> Any:
-    """Return numbers as float64; beside texts, as objects that are floats."""
+    """Return numbers as float64; beside texts, as objects that are floats.
+
+    Dates and durations count microseconds.
+    """
+    if array.dtype.kind in "mM":
+        return array.astype(f"{array.dtype.name.partition('[')[0]}[us]")
     if array.dtype.kind in "biuf":
         return without_data(array.astype, np.float64)
     if array.dtype.kind not in "OUS":

@@ -4,9 +4,9 @@ The last is about records: it is for the terminal of the person who has the file
 goes into no file, statement or report.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -61,46 +61,31 @@ def folders_of(root: Path) -> list[str]:
     return [path.relative_to(root).as_posix() for path in found]
 
 
-class Labelled(Protocol):
-    """Rows of a feature file, or of a table."""
-
-    @property
-    def labels(self) -> Any:
-        """Class of each row."""
-
-    @property
-    def class_names(self) -> Sequence[str] | None:
-        """Names of all classes."""
-
-
-def find_gaps(splits: Mapping[str, Labelled], *, everywhere: bool = True) -> list[str]:
+def find_gaps(splits: Mapping[str, Any], *, everywhere: bool = True) -> list[str]:
     """Return sentences on classes without a row, which depend on records.
 
-    ``splits`` stand by the name to print, and their classes are the same. With
-    ``everywhere``, classes that no split has a row of are named too.
+    ``splits``, of feature files or tables, stand by the name to print, and have the
+    same ``class_names``. With ``everywhere``, classes that no split has a row of are
+    named too.
     """
-    present = {name: _classes(split) for name, split in splits.items()}
+    present = {name: _classes(split.y) for name, split in splits.items()}
     gaps = []
     for name, split in splits.items():
-        known = range(len(split.class_names or ()) if everywhere else 0)
-        expected = {*known, *(c for found in present.values() for c in found)}
+        named = range(len(split.class_names or ()) if everywhere else 0)
+        expected = {*named, *(c for found in present.values() for c in found)}
         absent = sorted(expected - present[name])
         if absent:
             others = [o for o in splits if o != name and absent[0] in present[o]]
             where = f", {others[0]} has one" if others else ""
             more = f" (nor have {len(absent) - 1} more classes)" if absent[1:] else ""
-            label = _label(split, absent[0])
+            names = split.class_names or ()
+            known = 0 <= absent[0] < len(names)
+            label = repr(names[absent[0]]) if known else str(absent[0])
             gaps.append(f"{name} has no row of class {label}{where}{more}.")
     return gaps
 
 
-def _classes(split: Labelled) -> set[int]:
-    labels = split.labels
+def _classes(labels: Any) -> set[int]:
     if labels.ndim == 2:
         return set(np.flatnonzero(labels.any(axis=0)).tolist())
     return set(np.unique(labels).tolist())
-
-
-def _label(split: Labelled, number: int) -> str:
-    names = split.class_names or ()
-    return repr(names[number]) if 0 <= number < len(names) else str(number)

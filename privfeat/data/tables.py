@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import require
+from privfeat._messages import array_of, without_data
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part
-_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _OF_DTYPES = {
     "f": "numeric",
     "i": "integer",
@@ -53,12 +54,15 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
         found = _arrays(path).items()
         kinds = [(name, _OF_DTYPES.get(values.dtype.kind)) for name, values in found]
     else:
-        kinds = [(field.name, _arrow_kind(field.type)) for field in _schema(path)]
+        schema, _ = _arrow_file(path)
+        kinds = [(field.name, _arrow_kind(field.type)) for field in schema]
     names = [name for name, _ in kinds]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(
-            f"{path} must have each column once, but has {twice!r} twice. Rename one."
+        places = [place for place, name in enumerate(names, 1) if name == twice]
+        raise ValueError(  # the first line may be a record: it is not shown
+            f"{path} must have each column once, but columns {places} have one name. "
+            "Rename all but one."
         )
     return dict(kinds)
 
@@ -98,7 +102,7 @@ def _header(path: str | Path) -> list[str]:
             f"{path} must have the names of its columns in its first line, and there "
             "is a number, or nothing. Add them."
         )
-    for delimiter, word in _OTHER_DELIMITERS.items():
+    for delimiter, word in OTHER_DELIMITERS.items():
         if len(header) == 1 and delimiter in header[0]:
             raise ValueError(
                 f"{path} must be separated by commas, but its first line is by {word}. "
@@ -189,10 +193,6 @@ def _arrays(path: str | Path) -> Part:
     return columns
 
 
-def _schema(path: str | Path) -> Any:
-    return _arrow_file(path)[0]
-
-
 def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     batches = _arrow_file(path, names)[1]
     while True:
@@ -268,3 +268,16 @@ def _arrow_kind(kind: Any) -> str | None:
         "date": types.is_date(kind) or types.is_timestamp(kind),
     }
     return next((name for name, is_so in known.items() if is_so), None)
+
+
+def column_values(given: Any, *, exact: bool) -> NDArray[Any]:
+    """Return the values of one column of a table.
+
+    Exact ones where the table has them: beside a gap NumPy makes floats of whole
+    numbers, which round codes of 2**53 and more.
+    """
+    if not exact or isinstance(given.dtype, np.dtype):
+        return array_of(given)
+    pandas = hasattr(given, "iloc")
+    as_objects = (lambda: given.astype(object)) if pandas else given.to_list
+    return array_of(without_data(as_objects), object)

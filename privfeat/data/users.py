@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import list_of, without_data
+from privfeat.data.tables import OTHER_DELIMITERS
 
 COLUMNS = ("file", "user")
 # What programs and people write where nobody is named, signs around it left out (Nil
@@ -50,7 +51,6 @@ _UNSEEN = re.compile(
 )
 _BRAILLE_SPACE = "\u2800"
 _NO_TEXT = "\uffff"  # Unicode keeps it out of all texts
-_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
@@ -183,7 +183,7 @@ def _check_header(path: str | Path, header: Sequence[str]) -> None:
     if not missing:
         return
     hint = "Name them in the first line."
-    for delimiter, word in _OTHER_DELIMITERS.items():
+    for delimiter, word in OTHER_DELIMITERS.items():
         if {*COLUMNS} <= {*",".join(header).replace(delimiter, ",").split(",")}:
             hint = f"It is separated by {word}: save it with commas."
     raise ValueError(

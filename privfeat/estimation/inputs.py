@@ -1,11 +1,9 @@
 """What ``fit`` is given, checked: rows, labels, seeds, and the users of records."""
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from numbers import Integral
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
+from privfeat._checks import check_order, rows_of_callers
 from privfeat._messages import (
     SPARSE,
     array_of,
@@ -25,6 +24,7 @@ from privfeat._messages import (
 from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 from privfeat.data.users import ids_of
+from privfeat.estimation.names import check_names
 
 _FLOATS = (np.float64, np.float32, np.float16)
 
@@ -36,6 +36,7 @@ def validated(
 
     Sets ``n_features_in_``, and ``feature_names_in_`` where columns have names.
     """
+    as_given = X, y
     (_, names), classes = check_columns(X=X, y=y), getattr(estimator, "classes", None)
     named = len(names) > 1 and all(isinstance(name, str) for name in names)
     if named and classes is not None:
@@ -59,9 +60,12 @@ def validated(
         if not y.shape[0]:
             raise ValueError("X must have at least 1 row, got 0.")
         estimator.n_features_in_ = X.shape[1]
+        vars(estimator).pop("feature_names_in_", None)  # of an earlier fit
     else:
         X, y = read_rows(estimator, X, y=y, multi_output=True)
-    return X, y, check_users(groups, estimator.max_group_size, X.shape[0], X)
+    if (columns := getattr(estimator, "feature_names_in_", None)) is not None:
+        check_names(estimator.get_params(deep=False), columns)
+    return X, y, check_users(groups, estimator.max_group_size, X.shape[0], *as_given)
 
 
 def known_features(estimator: Any) -> str:
@@ -118,13 +122,15 @@ def array_of_records(records: Any) -> NDArray[Any]:
     other whole numbers, and what is no number, keep their type. TypeError if some
     records of a list are bytes and some are not.
     """
-    found = array_of(records)
-    if found.dtype.kind in "US" and isinstance(records, list | tuple):
+    listed = isinstance(records, list | tuple)
+    texts = listed and any(isinstance(record, str) for record in records)
+    found = array_of(records, object if texts else None)  # not of the longest text
+    if found.dtype.kind in "US" and listed:
         found = array_of(records, object)  # a number beside texts stays one
     numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
     if numbers and is_table(records):
         return found.astype(np.float64)
-    if not isinstance(records, list | tuple) or found.dtype == np.uint8 or not numbers:
+    if not listed or found.dtype == np.uint8 or not numbers:
         return found
     if any(array_of(record).dtype == np.uint8 for record in records):
         raise TypeError(
@@ -204,14 +210,16 @@ class Users:
 
 
 def check_users(
-    groups: ArrayLike | None, max_group_size: int | None, n_samples: int, X: Any = None
+    groups: ArrayLike | None, max_group_size: int | None, n_samples: int, *given: Any
 ) -> Users | None:
-    """Return whose the records ``X`` are, or None where each is protected on its own.
+    """Return whose the records are, or None where each is protected on its own.
+
+    ``given``: ``X`` and ``y``, as far as there are.
 
     ValueError if only one of ``groups`` and ``max_group_size`` is given, or there is
     not one user for each record.
     """
-    warn_of_unused_groups(X, groups)
+    warn_of_unused_groups(given[0] if given else None, groups)
     if groups is None and max_group_size is None:
         return None
     if max_group_size is None:
@@ -229,22 +237,8 @@ def check_users(
     ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
-    if without_data(_stand_in_another_order, groups, X):
-        raise ValueError(
-            "groups must have the index of X in its order, got it in another: users "
-            "are taken by place. Pass groups.loc[X.index]."
-        )
+    check_order(groups, *given)
     return Users(ids, int(max_group_size))
-
-
-def _stand_in_another_order(groups: Any, X: Any) -> bool:
-    """Return whether both are of pandas, with the same index in another order."""
-    mine: Any = getattr(groups, "index", None)
-    others: Any = getattr(X, "index", None)
-    if not (hasattr(mine, "equals") and hasattr(others, "equals")):
-        return False
-    same = mine.equals(others) or not (mine.is_unique and others.is_unique)
-    return not same and len(mine) == len(others) and bool(mine.isin(others).all())
 
 
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
@@ -261,14 +255,3 @@ def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
             "(to a pipeline as STEP__groups) and max_group_size."
         )
-
-
-def rows_of_callers() -> Iterator[Any]:
-    """Yield the rows that scikit-learn, which called this, was given: it cut them."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        # ``exec`` runs code without a name
-        name = str(frame.f_globals.get("__name__"))
-        if name.startswith("sklearn.") and "X" in frame.f_locals:
-            yield frame.f_locals["X"]
-        frame = frame.f_back

@@ -1,4 +1,4 @@
-"""From a user's labels, single or several a record, to class indices."""
+"""From a user's ``y`` to what a fit makes of it: labels to class indices, say."""
 
 import sys
 from dataclasses import dataclass
@@ -26,6 +26,19 @@ class Labels:
     # up with -1
     codes: NDArray[np.int32]
     multilabel: bool  # whether a record may carry any number of labels, none included
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What a fit makes of ``y``."""
+
+    # (n_samples, ...), sensitive: of classes their numbers, in any order; of a
+    # regression what is predicted
+    targets: NDArray[np.integer] | NDArray[np.floating]
+    n_outputs: int  # scores that a model has of one record
+    fitted: dict[str, Any]  # public attributes that the fitted estimator gets
+    public: tuple[str, ...]  # what the guarantee assumes known about ``y``
+    classes_read: bool = False  # whether the classes were read from ``y``
 
 
 def read_labels(y: Any, classes: ArrayLike | None, max_labels: int | None) -> Labels:

@@ -6,15 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.special import expit, log_expit, softmax
 
+from privfeat._messages import SPARSE
 from privfeat._types import Loss, RowScaling
 from privfeat.data import LazyFeatures
-from privfeat.estimation.probabilities import (
-    best_classes,
-    class_probabilities,
-    label_probabilities,
-)
-from privfeat.estimation.shifting import scaled_rows
 
 # Of targets, where a regressor is given none.
 DEFAULT_BOUNDS = (-1.0, 1.0)
@@ -25,6 +22,103 @@ def read_in_parts(X: LazyFeatures) -> Iterator[NDArray[np.floating]]:
     """Yield the rows of a feature file, some of them at a time."""
     for start in range(0, len(X), PREDICT_ROWS):
         yield X.read(start, min(start + PREDICT_ROWS, len(X)))
+
+
+def scaled_rows(
+    features: Any, center: NDArray[np.float64], row_scaling: RowScaling
+) -> Any:
+    """Return rows as a model sees them, for predictions: not clipped, no constant.
+
+    Sparse rows stay sparse; TypeError if they would be centred.
+    """
+    if issparse(features):
+        if np.any(center):
+            raise TypeError(SPARSE)
+        return features if row_scaling == "clip" else _sparse_unit_rows(features)
+    rows = features.astype(np.float64)
+    if row_scaling == "clip":
+        return rows - center
+    return unit_rows(unit_rows(rows) - center)
+
+
+def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows divided by their norms; zero rows stay zero."""
+    largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
+    rows = rows / np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(norms > 0.0, norms, 1.0))
+
+
+def _sparse_unit_rows(features: csr_array) -> csr_array:
+    rows, counts = features.copy(), np.diff(features.indptr)
+    row_of = np.repeat(np.arange(len(counts)), counts)
+    largest = np.zeros(len(counts))
+    np.maximum.at(largest, row_of, np.abs(rows.data))
+    rows.data /= np.where(largest > 0.0, largest, 1.0)[row_of]
+    norms = np.sqrt(np.bincount(row_of, rows.data**2, len(counts)))
+    rows.data /= np.where(norms > 0.0, norms, 1.0)[row_of]
+    return rows
+
+
+def best_classes(scores: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[Any]:
+    """Return the class with the highest score, of shape (n_samples,).
+
+    Scores of one dimension, or of one column, are those of the second of two classes.
+    """
+    if scores.ndim > 1 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+    return np.asarray(classes[best])
+
+
+def class_probabilities(loss: Loss, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of shape (n_samples, n_classes).
+
+    ``scores`` have this shape too, but (n_samples,) for two classes: the score of the
+    second over the first.
+    """
+    if loss == "squared":
+        if scores.ndim == 1:
+            scores = np.column_stack([-scores, scores]) / 2.0
+        return project_on_simplex(scores)
+    if scores.ndim == 1:
+        return np.column_stack([expit(-scores), expit(scores)])
+    logits = scores if loss == "softmax" else log_expit(scores)
+    return np.asarray(softmax(logits, axis=1))
+
+
+def label_probabilities(
+    loss: Loss, scores: NDArray[np.float64], negative_weight: float | None = None
+) -> NDArray[np.float64]:
+    """Return the probability of each label on its own, never quite 0 or 1.
+
+    So that its logarithm is finite, as a log loss needs it. Where a label has
+    probability ``p``, the score that minimizes ``p (s - 1)^2 + w s^2`` is ``s = p / (p
+    + w)``: a ``negative_weight`` ``w`` of the squared loss is undone.
+    """
+    if negative_weight is not None:
+        rest = np.maximum(1.0 - scores, np.finfo(float).tiny)
+        scores = np.minimum(negative_weight * scores, rest) / rest
+    margin = np.finfo(float).eps
+    probabilities = expit(scores) if loss == "sigmoid" else scores
+    return np.asarray(np.clip(probabilities, margin, 1.0 - margin))
+
+
+def project_on_simplex(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the point of the probability simplex nearest to each row.
+
+    The algorithm of Duchi et al. (2008, Figure 1). A constant added to a row does not
+    change the result, and the order of entries is kept.
+
+    >>> project_on_simplex(np.array([[0.6, 0.2, -3.0]]))
+    array([[0.7, 0.3, 0. ]])
+    """
+    ordered = -np.sort(-scores, axis=1)
+    excess = np.cumsum(ordered, axis=1) - 1.0
+    counts = np.arange(1, scores.shape[1] + 1)
+    support = np.sum(ordered - excess / counts > 0, axis=1)
+    threshold = excess[np.arange(len(scores)), support - 1] / support
+    return np.asarray(np.maximum(scores - threshold[:, None], 0.0))
 
 
 def linear_scores(

@@ -6,10 +6,10 @@ between the processes is trusted).
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -22,7 +22,8 @@ from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
-from privfeat.estimation.problem import Problem
+from privfeat.estimation.fitting import agreed
+from privfeat.estimation.labels import Problem
 from privfeat.exceptions import PrivacyError
 
 # Seeds are compared as they were read, a ledger by what it charges; progress bars are
@@ -86,59 +87,6 @@ def check_team(
     if sum(team.each(features.shape[0])) > MAX_ROWS:
         raise ValueError(f"all processes together must have at most {MAX_ROWS} rows.")
     team.check_distinct("rows", content)
-
-
-def agreed(
-    team: Team, what: str, act: Callable[[], T], *, who: str = "every process"
-) -> T:
-    """Return what ``act`` returns in this process, if it raises in none.
-
-    PrivacyError if it raises in another process, which this one would wait for. What it
-    raises here goes on.
-    """
-    if team.size == 1:
-        return act()
-    found, refusal = None, None
-    try:
-        found = act()
-    except Exception as error:  # noqa: BLE001 - the others wait to hear of it
-        refusal = error
-    if any(team.each(refusal is not None)):
-        raise refusal or PrivacyError(
-            f"{who} must be able to {what}, but could not: see the outputs of all."
-        )
-    return cast(T, found)
-
-
-def by_first(team: Team, what: str, act: Callable[[], T]) -> T | None:
-    """Return what ``act`` returns in the first process, None in the others.
-
-    PrivacyError in the others, if the first raises. What it raises goes on there.
-    """
-    own = act if team.index == 0 else lambda: None
-    return agreed(team, what, own, who="the first process")
-
-
-def first_of(team: Team, tree: T, what: str) -> T:
-    """Return the arrays that the first process passes, bit for bit, to each process.
-
-    All pass a tree of the same structure, with arrays of the same shapes and types;
-    those of the others do not count.
-    """
-    if team.size == 1:
-        return tree
-    leaves, structure = jax.tree.flatten(tree)
-    arrays = [np.asarray(leaf) for leaf in leaves]
-    content = b"".join(array.tobytes() for array in arrays)
-    padded = np.frombuffer(content + bytes(-len(content) % 8), np.int64)
-    content, start, found = team.from_first(padded, what).tobytes(), 0, []
-    for array in arrays:
-        end = start + array.nbytes
-        values = np.frombuffer(content[start:end], array.dtype)
-        found.append(values.reshape(array.shape))
-        start = end
-    whole: T = jax.tree.unflatten(structure, found)
-    return whole
 
 
 def spread(n: int) -> NDArray[np.intp]:

@@ -6,7 +6,6 @@ where NaN is a missing value, a boolean 0 or 1, a date its seconds since 1970 in
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -63,8 +62,11 @@ def _number(graph: Graph, column: Column) -> tuple[str, str, str]:
         missing = graph.op("Or", missing, graph.op("Equal", value, number))
     wrong = graph.op("And", missing, False)  # no value is refused
     if column.kind in ("integer", "boolean"):
-        allowed = [0.0, 1.0] if column.kind == "boolean" else None
-        wrong = graph.op("And", graph.op("Not", missing), _other(graph, value, allowed))
+        allowed = graph.op("Equal", graph.op("Floor", value), value)
+        if column.kind == "boolean":
+            known = graph.op("Equal", value, 0.0), graph.op("Equal", value, 1.0)
+            allowed = graph.op("Or", *known)
+        wrong = graph.op("Not", graph.op("Or", missing, allowed))
     (low, high), fill = column.bounds, column.fill
     middle = low + (high - low) / 2.0 if math.isnan(fill) else fill
     clipped = graph.op("Clip", graph.op("Where", missing, middle, value), low, high)
@@ -79,11 +81,3 @@ def _number(graph: Graph, column: Column) -> tuple[str, str, str]:
     if math.isnan(fill):  # the middle of logarithms is another
         feature = graph.op("Where", missing, 0.0, feature)
     return feature, missing, wrong
-
-
-def _other(graph: Graph, value: str, allowed: list[float] | None) -> str:
-    """Return which values are no whole numbers, or none of those allowed."""
-    if allowed is None:
-        return graph.op("Not", graph.op("Equal", graph.op("Floor", value), value))
-    known: Any = [graph.op("Equal", value, number) for number in allowed]
-    return graph.op("Not", graph.op("Or", *known))

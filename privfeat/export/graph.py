@@ -15,12 +15,7 @@ FLOAT, INT64, DOUBLE = 1, 7, 11  # of TensorProto
 
 
 class Graph:
-    """Nodes and constants; a value is known by its name.
-
-    >>> graph = Graph()
-    >>> graph.op("Add", graph.take("x", "float64", 3), [1.0, 2.0, 3.0])
-    '/Add_1'
-    """
+    """Nodes and constants; a value is known by its name."""
 
     def __init__(self) -> None:
         self._nodes: list[NodeProto] = []

@@ -1,17 +1,17 @@
 """A saved model on the Hugging Face hub, with its card."""
 
+import fnmatch
 import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from pathlib import Path
 
 from privfeat._checks import require
 from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
-from privfeat.export.leaving import warn_of_exposed
+from privfeat.export.parts import warn_of_exposed
 from privfeat.metrics.files import load_evaluation
 from privfeat.persistence import load_statement
 from privfeat.persistence.model_folder import DOCUMENT, EVALUATION, read_document
@@ -46,7 +46,8 @@ class Upload:
         seen = "its owners alone" if self.private else "everyone"
         files = [f"  {name} ({len(file)} bytes)" for name, file in self.files.items()]
         told = [
-            f"The statement of {what}: {_budget_of(statement)}."
+            f"The statement of {what}: epsilon = {rounded_up(statement.epsilon, 4)}, "
+            f"delta = {rounded_up(statement.delta, 3)}."
             for what, statement in (
                 ("the model", self.statement),
                 ("the evaluation", self.evaluation),
@@ -144,7 +145,8 @@ def push_to_hub(
             "Pass private=False if the model may be public, or another name."
         )
     found = {file.rfilename for file in repo.siblings or ()}
-    earlier = sorted(name for name in found - files.keys() if _is_of_a_model(name))
+    of_models = [EVALUATION, *fnmatch.filter(found, "arrays-*.npz")]
+    earlier = sorted(found.intersection(of_models) - files.keys())
     api.create_commit(
         repo_id,
         [
@@ -166,11 +168,6 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
-def _is_of_a_model(name: str) -> bool:
-    """Return whether a file of a repository is one that a model has beside its own."""
-    return name == EVALUATION or fnmatch(name, "arrays-*.npz")
-
-
 def warn_of_files(
     folder: str | os.PathLike[str],
 ) -> tuple[PrivacyStatement, PrivacyStatement | None]:
@@ -182,8 +179,3 @@ def warn_of_files(
     of_tests = evaluated[0].privacy
     warn_of_exposed("an evaluation", of_tests)
     return stated, of_tests
-
-
-def _budget_of(statement: PrivacyStatement) -> str:
-    epsilon = rounded_up(statement.epsilon, 4)
-    return f"epsilon = {epsilon}, delta = {rounded_up(statement.delta, 3)}"

@@ -5,6 +5,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
+
 from privfeat._checks import check_choice, require
 from privfeat._files import write_atomically
 from privfeat.export.graph import DOUBLE, Graph
@@ -114,15 +116,16 @@ def _add_rows(
     """Return the rows that the last step gets, and which rows are refused."""
     from privfeat.export.columns import add_columns
     from privfeat.export.linear import all_finite
-    from privfeat.export.steps import STEPS, add_step
+    from privfeat.preprocessing import DPPCA, DPStandardScaler
 
     steps = list(parts.steps)
     has_columns = bool(steps) and type(steps[0]).__name__ == COLUMNS
-    unknown = [step for step in steps[has_columns:] if type(step) not in STEPS]
+    known = (DPStandardScaler, DPPCA)
+    unknown = [step for step in steps[has_columns:] if type(step) not in known]
     if unknown:
         raise TypeError(
             "steps before the last must be "
-            f"{', '.join([COLUMNS, *(one.__name__ for one in STEPS)])} to be "
+            f"{', '.join([COLUMNS, *(one.__name__ for one in known)])} to be "
             f"exported to ONNX, got {type(unknown[0]).__name__}. Predict with "
             "privfeat.load or `privfeat predict`, or fit without it."
         )
@@ -139,8 +142,15 @@ def _add_rows(
         if dtype == "float32":
             rows = graph.op("Cast", rows, to=DOUBLE)
         refused = graph.op("Not", all_finite(graph, rows))
-    for step in steps:
-        rows = add_step(graph, rows, step)
+    for step in steps:  # as its ``transform`` does in NumPy
+        if type(step) is DPStandardScaler:
+            low, high = step.bounds_of(len(step.mean_))
+            cut = graph.op("Min", graph.op("Max", rows, low[None]), high[None])
+            rows = graph.op("Div", graph.op("Sub", cut, step.mean_), step.scale_)
+        else:
+            shifted = graph.op("Sub", rows, step.mean_)
+            components = np.ascontiguousarray(step.components_.T)
+            rows = graph.op("MatMul", shifted, components)
     return rows, refused
 
 

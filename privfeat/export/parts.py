@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._version import __version__
+from privfeat._warnings import warn
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.estimation.bases import params_of_fit
 from privfeat.estimation.predictor import LinearPredictor
-from privfeat.export.leaving import warn_of_exposed
 from privfeat.persistence import is_ours
 from privfeat.persistence.pipelines import is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import as_predictor
@@ -64,6 +65,19 @@ class Parts:
         return found
 
 
+def warn_of_exposed(what: str, statement: PrivacyStatement) -> None:
+    """Warn of what leaves whose statement has no finite epsilon, or noise of a seed.
+
+    ``what`` has its article, such as "a model".
+    """
+    if not statement.private:
+        warn(
+            f"{what} that leaves should have a finite epsilon and no random_state, got "
+            f"epsilon={statement.epsilon!r}, seeded={statement.seeded!r}. Let it leave "
+            "only if its records are public."
+        )
+
+
 def predictor_of(fitted: Any) -> LinearPredictor:
     """Return a fitted linear estimator as the numbers that predictions need."""
     arrays = {
@@ -72,7 +86,8 @@ def predictor_of(fitted: Any) -> LinearPredictor:
         if hasattr(fitted, name)
     }
     counts = {"multilabel_": getattr(fitted, "multilabel_", False)}
-    return as_predictor(type(fitted).__name__, fitted.get_params(), arrays, counts)
+    params = params_of_fit(fitted)
+    return as_predictor(type(fitted).__name__, params, arrays, counts)
 
 
 def parts_of(model: Any) -> Parts:

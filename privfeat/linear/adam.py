@@ -1,7 +1,7 @@
 """DPAdamLinear: noisy full-batch gradients and any first-order optimizer."""
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.solvers.cost import check_release_cost
 from privfeat.solvers.intercepts import first_intercepts
 from privfeat.solvers.optimizers import (
     Optimizer,
@@ -75,8 +74,6 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     {public}
     {tail}
 
-    Attributes
-    ----------
     {attributes}
 
     Notes
@@ -127,14 +124,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     ----------
     .. [1] Mehta et al. Differentially Private Image Classification from Features. 2023.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from privfeat import DPAdamLinear
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DPAdamLinear(epsilon=8, classes=range(10)).fit(X, y)
-    >>> clf.score(X, y) > 0.7
-    True
+    {example}
     """
 
     intercept_init: float | None = None
@@ -146,10 +136,9 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     gradient_clip_norm: float = 1.0
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
-    prior: Any = None
-    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
+    _sums_squares: ClassVar[bool] = False
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "intercept_init": optional(RANGES["intercept_init"]),
@@ -160,10 +149,6 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         super()._check_parameters()
         check_optimizer(self.optimizer, self.learning_rate)
         check_centred(self)
-
-    def _check_size(self, shape: Shape) -> None:
-        """Take rows of any length: no matrix of ``d x d`` is summed."""
-        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
         shape = problem.shape
@@ -191,24 +176,17 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.statistics import exact_gradient
-        from privfeat.solvers.prior import PriorWeight
 
         coef = shape.initial_coef(float(self.intercept_init or 0.0))
         n_iter = self._n_iter(shape)
         noise = mechanism.noise_stddevs["gradient"] / math.sqrt(n_iter)
-        weights = weight = None
+        weights = None
         if shape.class_weight is not None:
             weights = self._weights(rows, mechanism, shape, noise)
         update = start_optimizer(self.optimizer, self._rate(n_iter), coef, n_iter)
         sampler = mechanism.sampler("gradient")
-        if shape.prior is not None:
-            number, norm = rows.noisy_count, float(self.clip_norm)
-            weight = PriorWeight(
-                shape.prior_coef(rows.center, self.row_scaling),
-                loss=shape.loss,
-                row_norm=norm,
-                n_records=None if number is None else number * self.sampling_prob,
-            )
+        part = float(self.sampling_prob)
+        weight = shape.prior_weight(rows, part=part) if shape.prior else None
         count = rows.noisy_count if self.intercept_init is None else None
         if weights is not None or weight is not None:
             count = None  # intercepts begin at 0

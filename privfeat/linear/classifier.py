@@ -10,25 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from privfeat._types import Loss, LossOption
-from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.user_clips import UserClip
+from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.release import Release
 from privfeat.data import LazyFeatures
+from privfeat.estimation.bases import ScoredClassifier, with_params_of_fit
 from privfeat.estimation.labels import read_labels
-from privfeat.estimation.probabilities import (
+from privfeat.estimation.predictor import (
     best_classes,
     class_probabilities,
     label_probabilities,
-    loss_of_scores,
 )
-from privfeat.estimation.scores import ScoredClassifier
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.prior import read_prior
 from privfeat.linear.parameters.public import read_public
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
-from privfeat.linear.problem import LinearProblem, Shape, stack_of
-from privfeat.linear.rows.center import MEAN, mean_query, public_center
+from privfeat.linear.problem import (
+    MEAN,
+    LinearProblem,
+    Shape,
+    mean_query,
+    public_center,
+    stack_of,
+)
+from privfeat.linear.rows.slots import check_clips
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -64,6 +68,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         scores = self._scores(X)
         return scores if self.multilabel_ or scores.shape[1] > 1 else scores[:, 0]
 
+    @with_params_of_fit
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[Any]:
         """Return the class with the highest score, of shape (n_samples,).
 
@@ -75,6 +80,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             return (self._label_probabilities(scores) > 0.5).astype(np.int64)
         return best_classes(scores, self.classes_)
 
+    @with_params_of_fit
     def predict_proba(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return class probabilities, of shape (n_samples, n_classes).
 
@@ -132,7 +138,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 "loss must not be 'softmax' for an indicator matrix y, got 'softmax'. "
                 "Pass 'auto' or 'sigmoid'."
             )
-        return loss_of_scores(loss, multilabel=multilabel)
+        if loss != "auto":
+            return loss
+        return "sigmoid" if multilabel else "softmax"
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
         """Return which of `_queries` is released in one stack with Gram matrices.
@@ -188,7 +196,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         queries, split = self._queries(shape), self.budget_split
         clips_users = self._clips_users()
         if clips_users:
-            self._check_clips(queries, shape)
+            check_clips(self, queries, shape)
         if (products := self._products(shape)) is not None:
             others = [MEAN] * released + [COUNTS] * (weights == "balanced")
             stack = stack_of(
@@ -238,21 +246,6 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             if released
             else public_center(self.center, n_features, self.row_scaling),
         )
-
-    def _check_clips(self, queries: list[Query], shape: Shape) -> None:
-        """Refuse users whose sums cannot be clipped, before anything is charged."""
-        norm, most = float(self.clip_norm), int(self.max_group_size or 1)
-        further = getattr(self, "gram_clip_norm", None)
-        for query in queries:
-            if query.name in ("gradient", "class_contrasts"):
-                bound: float | None = getattr(self, "gradient_clip_norm", None)
-                bound = math.inf if bound is None else float(bound)
-                sizes = (shape.loss, shape.n_outputs, math.inf, bound)
-                UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
-            elif query.name != "class_sums":
-                radius = norm if further is None else min(norm, float(further))
-                clip = UserClip(radius, most)
-                clip.of_grams(grid_step(radius), shape.n_columns)
 
     def _release(
         self,

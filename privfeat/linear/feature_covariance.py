@@ -1,7 +1,7 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +67,6 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     {public}
     {tail}
 
-    Attributes
-    ----------
     {attributes}
 
     Notes
@@ -132,8 +130,6 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gram_clip_norm: float | None = None
     gradient_clip_norm: float = 1.0
     gram_noise: MatrixNoise = "symmetric"
-    prior: Any = None
-    public: Any = None
 
     def _queries(self, shape: Shape) -> list[Query]:
         radius = self._gram_radius() or self.clip_norm
@@ -174,7 +170,6 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     ) -> NDArray[np.float64]:
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
-        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import (
             preconditioned,
             regularized_inverse,
@@ -204,17 +199,8 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         with phase("inverse of the Gram matrix"):
             inverse = regularized_inverse(gram, ridge=float(ridge))
         coef = shape.initial_coef(self.intercept_init)
-        weight = signal = None
-        if shape.prior is not None:
-            weight = PriorWeight(
-                shape.prior_coef(rows.center, self.row_scaling),
-                loss=shape.loss,
-                row_norm=float(self.clip_norm),
-                gram=gram,
-                n_records=rows.noisy_count,
-            )
-        if shape.public is not None:
-            signal = shape.signal_filter(rows.center, inverse)
+        weight = shape.prior_weight(rows, gram) if shape.prior else None
+        signal = shape.signal_filter(rows.center, inverse) if shape.public else None
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             exact = exact_gradient(

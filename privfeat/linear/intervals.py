@@ -1,6 +1,5 @@
 """Intervals for a private regression, from its releases: they cost nothing."""
 
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,44 +13,28 @@ from privfeat._messages import check_columns
 from privfeat._types import RowScaling
 from privfeat.core.noise.release import Release
 from privfeat.data import LazyFeatures
+from privfeat.estimation.bases import with_params_of_fit
 from privfeat.estimation.inputs import read_rows
-from privfeat.estimation.predictor import read_in_parts
-from privfeat.estimation.shifting import scaled_rows
+from privfeat.estimation.predictor import DEFAULT_BOUNDS, read_in_parts, scaled_rows
+from privfeat.linear.model import DPLinearModel
+from privfeat.linear.parameters.prior import Prior
+from privfeat.linear.problem import Shape
 
 if TYPE_CHECKING:
-    from privfeat.core.statement.privacy_statement import PrivacyStatement
     from privfeat.solvers.regression import NoisyRegression
 
 
-class RegressionIntervals(ABC):
+class RegressionIntervals(DPLinearModel):
     """Says how far the coefficients and predictions of a regression may be off."""
 
-    # of an estimator
-    coef_: NDArray[np.float64]
-    moments_: NDArray[np.float64]
-    center_: NDArray[np.float64]
-    privacy_: "PrivacyStatement"
-    row_scaling: RowScaling
-    n_iter_: int
-    n_features_in_: int
-    intercept_: np.float64
-    clip_norm: float
-    fit_intercept: bool
-    intercept_scaling: float
-    target_scaling: float
+    target_bounds: tuple[float, float] | None = None
+    row_scaling: RowScaling = "clip"
+    intercept_scaling: float = 0.5
+    target_scaling: float = 0.7
+    ridge: float | None = None
+    prior: Any = None
 
-    @abstractmethod
-    def _regression(self, noisy_moments: Release) -> "NoisyRegression":
-        """Return the regression of a release, as a fit solves it."""
-
-    @abstractmethod
-    def _part(self) -> float:
-        """Return the norm to which a record's part of residual sums is cut."""
-
-    @abstractmethod
-    def _bounds(self) -> tuple[float, float]:
-        """Return the smallest and largest target."""
-
+    @with_params_of_fit
     def coef_interval(
         self,
         level: float = 0.95,
@@ -90,6 +73,10 @@ class RegressionIntervals(ABC):
         are, and the intervals may be too narrow. benchmarks/RESULTS.md has coverage.
 
         **Cost.** None: it depends on releases and public facts alone.
+
+        **A prior, users.** ValueError after a fit with a prior or with ``groups``: how
+        far it is off depends on how wrong the prior is, or on how much the records of
+        a user are alike.
         """
         errors = self._errors(n_resamples, random_state)
         coef, units = self._fitted()
@@ -97,6 +84,7 @@ class RegressionIntervals(ABC):
         ends = (coef[:, None] + half[:, None] * [-1.0, 1.0]) * units[:, None]
         return np.asarray(ends[: len(self.coef_)])
 
+    @with_params_of_fit
     def predict_interval(
         self,
         X: ArrayLike | LazyFeatures,
@@ -146,15 +134,49 @@ class RegressionIntervals(ABC):
         ends = middle[:, None] + half[:, None] * [-1.0, 1.0]
         return np.asarray(np.clip(ends, *self._bounds()))
 
+    def _bounds(self) -> tuple[float, float]:
+        low, high = self.target_bounds or DEFAULT_BOUNDS
+        return float(low), float(high)
+
+    def _row_norm(self) -> float:
+        """Return the norm to which rows of features, target and constant are cut."""
+        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        parts = np.linalg.norm((1.0, float(self.target_scaling), constant))
+        return float(self.clip_norm) * float(parts)
+
+    def _regression(self, noisy_moments: Release) -> "NoisyRegression":
+        from privfeat.solvers.regression import NoisyRegression
+
+        norm, n_features = float(self.clip_norm), self.n_features_in_
+        constant = norm * float(self.intercept_scaling) if self.fit_intercept else 0.0
+        ridge = None if self.ridge is None else float(self.ridge)
+        return NoisyRegression(
+            noisy_moments, n_features, self._row_norm(), constant, ridge
+        )
+
+    def _part(self) -> float:
+        """Return the norm to which a record's part of residual sums is cut, in rows.
+
+        Residuals have a unit that follows from releases: the size matters only for
+        those beyond 2. An eighth leaves these to rows 16 times shorter than the bound.
+        """
+        return self._row_norm() / 8.0
+
+    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
+        """Set ``coef_`` and ``intercept_`` in units of the targets."""
+        in_targets = coef[0] * self._units(n := self.n_features_in_)
+        self.coef_, constants = in_targets[:n], in_targets[n:]
+        self.intercept_ = np.float64(np.mean(self._bounds()) + np.sum(constants))
+
     def _target_unit(self) -> float:
         """Return one unit of the target coordinate, in units of the targets."""
         low, high = self._bounds()
         return (high - low) / 2.0 / (float(self.clip_norm) * float(self.target_scaling))
 
-    def _units(self) -> NDArray[np.float64]:
+    def _units(self, n_features: int) -> NDArray[np.float64]:
         """Return what slopes and offset are multiplied by, to be those of targets."""
         norm = float(self.clip_norm)
-        n_columns = self.n_features_in_ + bool(self.fit_intercept)
+        n_columns = n_features + bool(self.fit_intercept)
         units = np.full(n_columns, norm if self.row_scaling == "unit" else 1.0)
         if self.fit_intercept:
             units[-1] = norm * float(self.intercept_scaling)
@@ -162,11 +184,23 @@ class RegressionIntervals(ABC):
 
     def _fitted(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return slopes and offset in units of the rows, and `_units`."""
-        units, offset = self._units(), self.intercept_ - np.mean(self._bounds())
+        units = self._units(self.n_features_in_)
+        offset = self.intercept_ - np.mean(self._bounds())
         return np.array([*self.coef_, offset][: len(units)]) / units, units
 
     def _released(self) -> "NoisyRegression":
         check_is_fitted(self, "coef_")
+        if self.prior is not None or Prior.fact in self.privacy_.public:
+            raise ValueError(
+                "prior must be None for intervals, got one. Fit without it: how far a "
+                "fit with a prior is off depends on how wrong the prior is, and no "
+                "release tells that."
+            )
+        if self.privacy_.unit == "user":
+            raise ValueError(
+                "intervals must be of a fit that protects records, got one of users: "
+                "records of one user may be alike, and no release tells how much."
+            )
         if not hasattr(self, "moments_"):
             raise AttributeError(
                 "moments_ must be there for intervals, got a model that was saved "

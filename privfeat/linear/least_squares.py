@@ -2,7 +2,7 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from privfeat._types import Loss, MatrixNoise
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.noise.release import Release
-from privfeat.estimation.probabilities import label_probabilities
+from privfeat.estimation.predictor import label_probabilities
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.parameters.public import check_centred
@@ -54,8 +54,6 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     {public}
     {tail}
 
-    Attributes
-    ----------
     {attributes}
 
     Notes
@@ -93,22 +91,13 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ----------
     .. [1] Mehta et al. Differentially Private Image Classification from Features. 2023.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from privfeat import DPLeastSquares
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DPLeastSquares(epsilon=8, classes=range(10)).fit(X, y)
-    >>> clf.score(X, y) > 0.7
-    True
+    {example}
     """
 
     class_gram: bool = False
     alpha: float = 1.0
     ridge: float | None = None
     gram_noise: MatrixNoise = "symmetric"
-    prior: Any = None
-    public: Any = None
 
     _sums_sparse_rows: ClassVar[bool] = True
 
@@ -160,7 +149,6 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ) -> NDArray[np.float64]:
         from privfeat.core.sums import statistics
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
-        from privfeat.solvers.prior import PriorWeight
         from privfeat.solvers.spectrum import regularized_inverse
         from privfeat.solvers.systems import solve_regularized, weighted_sum
 
@@ -183,13 +171,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
             exact = statistics.exact_class_sums(records, shape.n_outputs)
         released = release("class_sums", exact)
         if shape.prior is not None:
-            weight = PriorWeight(
-                shape.prior_coef(rows.center, self.row_scaling),
-                loss="squared",
-                row_norm=float(self.clip_norm),
-                gram=gram,
-                n_records=rows.noisy_count,
-            )
+            weight = shape.prior_weight(rows, gram)
             return weight.least_squares(released, ridge=self._ridge(gram))
         sums = roots * released.value
         if not self.class_gram:

@@ -1,5 +1,6 @@
 """DPLeastSquaresRegressor: regression from a noisy matrix, corrected by residuals."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,19 +11,25 @@ from sklearn.utils.validation import column_or_1d
 from privfeat._checks import check_real, optional
 from privfeat._messages import without_data
 from privfeat._progress import phase
-from privfeat._types import RowScaling
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.data import LazyFeatures
-from privfeat.estimation.parameters import warn_of_extremes
+from privfeat.estimation.bases import (
+    ScoredRegressor,
+    warn_of_extremes,
+    with_params_of_fit,
+)
 from privfeat.estimation.predictor import DEFAULT_BOUNDS
-from privfeat.estimation.scores import ScoredRegressor
 from privfeat.linear.intervals import RegressionIntervals
-from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.prior import (
+    OF_SLOPES,
+    check_prior,
+    read_regression_prior,
+)
 from privfeat.linear.parameters.ranges import N_ITER, RANGES, Ranges, check_bounds
 from privfeat.linear.problem import LinearProblem, Shape
 
@@ -30,11 +37,10 @@ if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.noise.release import Release
     from privfeat.linear.rows.bounded import BoundedRows
-    from privfeat.solvers.regression import NoisyRegression
 
 
 @document
-class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearModel):
+class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
     """Private linear regression of a bounded target: one matrix, and a few corrections.
 
     Releases a matrix, ``sum z z^T`` of the rows ``z = (x, s t, c)``: features, target
@@ -68,6 +74,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
     n_iter : int, default=4
         Noisy releases: the matrix, for half of rho, and ``n_iter - 1`` corrections, of
         a pass over the records each; in [1, 100000].
+    {regression_prior}
     {tail}
 
     Attributes
@@ -107,8 +114,9 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
     ``B`` of the coefficients. In units of ``clip_norm`` the squared error goes as
     ``(1 + c**2 + s**2)**2 (1 / s**2 + B**2)``, least where ``2 B**2 s**4 + s**2 = 1 +
     c**2``: at ``s = 1.1`` for ``B = 0``, 0.7 for ``B = 1.25`` and 0.5 for ``B = 2.8``.
-    Means carry ``k R**2 / c`` and are the smaller part of the error, so ``c`` is chosen
-    smaller.
+    Means carry ``k R**2 / c`` and are the smaller part of the error: ``c`` is smaller.
+
+    {regression_prior_weight}
 
     {guarantees}
 
@@ -137,11 +145,6 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
     (5, 2)
     """
 
-    target_bounds: tuple[float, float] | None = None
-    row_scaling: RowScaling = "clip"
-    intercept_scaling: float = 0.5
-    target_scaling: float = 0.7
-    ridge: float | None = None
     n_iter: int = 4
 
     _ranges: ClassVar[Ranges] = {
@@ -152,11 +155,13 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         "target_scaling": partial(check_real, low=0.02, high=50.0),
         "target_bounds": optional(check_bounds),
         "n_iter": N_ITER,
+        "prior": optional(partial(check_prior, forms=OF_SLOPES)),
     }
 
+    @with_params_of_fit
     def predict(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return predictions inside ``target_bounds``, of shape (n_samples,)."""
-        return np.clip(self._scores(X), *self._bounds())
+        return np.asarray(np.clip(self._scores(X), *self._bounds()))
 
     def planned(self, n_features: int) -> ReleasePlan:
         """Return what ``fit`` would release, or refuse, without a record."""
@@ -168,10 +173,6 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # on the few records of its checks
         return tags
-
-    def _bounds(self) -> tuple[float, float]:
-        low, high = self.target_bounds or DEFAULT_BOUNDS
-        return float(low), float(high)
 
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
         y = without_data(column_or_1d, y, warn=True)
@@ -186,7 +187,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             )
         else:
             warn_of_extremes("target_bounds", *self._bounds(), y)
-        low, high = self._bounds()
+        (low, high), middle = self._bounds(), float(np.mean(self._bounds()))
         with np.errstate(over="ignore"):  # a warning would show a target
             y = y.astype(np.float64)
         targets = (np.clip(y, low, high) - low) / (high - low)
@@ -197,6 +198,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             n_columns=n_features + bool(self.fit_intercept),
             constant=constant or 0.0,
             loss="squared",
+            prior=read_regression_prior(self, self._units(n_features), middle),
         )
         if self._clips_users():  # refused before anything is charged
             clip = UserClip(self._row_norm(), int(self.max_group_size or 1))
@@ -218,30 +220,6 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             ),
             center=np.zeros(n_features),
         )
-
-    def _row_norm(self) -> float:
-        """Return the norm to which rows of features, target and constant are cut."""
-        constant = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        parts = np.linalg.norm((1.0, float(self.target_scaling), constant))
-        return float(self.clip_norm) * float(parts)
-
-    def _regression(self, noisy_moments: "Release") -> "NoisyRegression":
-        from privfeat.solvers.regression import NoisyRegression
-
-        norm, n_features = float(self.clip_norm), self.n_features_in_
-        constant = norm * float(self.intercept_scaling) if self.fit_intercept else 0.0
-        ridge = None if self.ridge is None else float(self.ridge)
-        return NoisyRegression(
-            noisy_moments, n_features, self._row_norm(), constant, ridge
-        )
-
-    def _part(self) -> float:
-        """Return the norm to which a record's part of residual sums is cut, in rows.
-
-        Residuals have a unit that follows from releases: the size matters only for
-        those beyond 2. An eighth leaves these to rows 16 times shorter than the bound.
-        """
-        return self._row_norm() / 8.0
 
     def _queries(self, shape: Shape) -> list[Query]:
         bound = sensitivity.gram(self._row_norm(), self.adjacency)
@@ -270,19 +248,14 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals, DPLinearMode
             )
             return mechanism.release("residual_sums", exact)
 
-        coef = self._regression(moments).corrected(
+        prior = None if shape.prior is None else shape.prior.coef[0]
+        coef = replace(self._regression(moments), prior=prior).corrected(
             residual_sums,
             n_steps=int(self.n_iter) - 1,
             bound=self._part(),
             noise_stddev=mechanism.noise_stddevs.get("residual_sums", 0.0),
         )
         return coef[None]
-
-    def _store(self, coef: NDArray[np.float64], shape: Shape) -> None:
-        """Set ``coef_`` and ``intercept_`` in units of the targets."""
-        in_targets, n_features = coef[0] * self._units(), self.n_features_in_
-        self.coef_, constants = in_targets[:n_features], in_targets[n_features:]
-        self.intercept_ = np.float64(np.mean(self._bounds()) + np.sum(constants))
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":

@@ -7,27 +7,29 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._messages import check_columns
+from privfeat._messages import array_of, check_columns
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds.grid import check_width
 from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.data import LazyFeatures
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator, with_params_of_fit
+from privfeat.estimation.fitting import (
+    agreed,
+    announced,
+    fitted_apart,
+    kept_compiled_code,
+)
 from privfeat.estimation.inputs import known_features, read_rows, seed_of, validated
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
 from privfeat.estimation.predictor import linear_scores, read_in_parts
 from privfeat.linear.parameters.ranges import RANGES, Ranges
-from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.linear.rows.grid_steps import grid_step_of
-from privfeat.linear.rows.slots import slots_of
-from privfeat.linear.targets import ChecksTargets
-from privfeat.solvers.cost import check_gram_cost
+from privfeat.linear.problem import LinearProblem, Shape, grid_step_of
+from privfeat.linear.rows.slots import counted_records
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -41,7 +43,7 @@ _FITTED = (
 )
 
 
-class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
+class DPLinearModel(PrivateEstimator, ABC):
     """A linear model computed from noisy sums over bounded records.
 
     ``fit`` checks, plans the releases and states their cost; only then it reads rows
@@ -49,8 +51,6 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
     wants (`_queries`) and what it makes of the releases (`_solve`).
     """
 
-    epsilon: float | None = None
-    delta: float = 1e-5
     rho: float | None = None
     noise_multiplier: float | None = None
     adjacency: Adjacency = "add_remove"
@@ -59,15 +59,14 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
     budget_split: Mapping[str, float] | None = None
     max_group_size: int | None = None
     user_bound: UserBound = "sum"
-    ledger: PrivacyLedger | None = None
     row_scaling: RowScaling = "unit"
     clip_norm: float = 1.0
     fit_intercept: bool = True
     intercept_scaling: float = 0.1
-    random_state: Any = None
     verbose: int = 0
 
     _ranges: ClassVar[Ranges] = RANGES
+    _sums_squares: ClassVar[bool] = True  # whether it has a matrix as wide as rows
     # what helps if rows are too long for a Gram matrix
     _few_columns: ClassVar[str] = "Pass fewer features."
 
@@ -112,9 +111,6 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         from privfeat.core.noise.keys import KeyStream
         from privfeat.core.private_fit import private_fit
         from privfeat.core.sums.processes import current_team
-        from privfeat.estimation.announcement import announced
-        from privfeat.estimation.compilation import kept_compiled_code
-        from privfeat.estimation.team import agreed, check_team
 
         self._check_parameters()
         team, seed = current_team(), seed_of(self.random_state)
@@ -140,6 +136,8 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
             classes_read=problem.classes_read,
         )
         if team.size > 1:
+            from privfeat.estimation.team import check_team
+
             check_team(
                 team,
                 self,
@@ -153,17 +151,9 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
             )
         kept = slots = None
         if users is not None:
-            chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
-            kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
-            if plan.private and self._clips_users():
-                slots = slots_of(users.ids, kept, users.max_group_size)
-            if team.size > 1:
-                # who has which slot decides which process reads a record
-                places = () if slots is None else (slots.records, slots.users)
-                content = b"".join(array.tobytes() for array in (kept, *places))
-                team.check_same("groups", content)
-        told = partial(announced, self, fit.statement, first=team.index == 0)
-        shown = agreed(team, "say what the fit costs", told)
+            clips = plan.private and self._clips_users()
+            kept, slots = counted_records(users, keys, team, clips=clips)
+        shown = announced(self, fit.statement, team)
         with kept_compiled_code():
             bounded = partial(
                 problem.bounded,
@@ -181,17 +171,29 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
                 self.center_ = rows.center
                 coef = self._solve(rows, mechanism, problem.shape)
                 problem.check_coef(coef)
-                if not np.all(np.isfinite(coef)):
-                    raise FloatingPointError(
-                        "coefficients must be finite, got infinity or NaN; the budget "
-                        "is spent. Pass a smaller learning_rate or a larger ridge, "
-                        "where there is one."
-                    )
         for name, value in problem.fitted.items():
             setattr(self, name, value)
         self.n_iter_ = self._n_iter(problem.shape)
         self._store(coef, problem.shape)
         return self
+
+    def check_targets(self, X: Any, y: Any, n_features: int) -> None:
+        """Raise what ``fit`` would refuse of ``y``, and of public rows beside ``X``.
+
+        ``X`` are records, of which steps will make rows of ``n_features`` columns: only
+        its memory is compared. ``y`` is as ``fit`` takes it. Sensitive.
+        """
+        n_samples = (y if issparse(y) else array_of(y)).shape[:1]
+        alone = clone(self).set_params(max_group_size=None)  # users were checked
+        targets = validated(alone, np.zeros((*n_samples, 1)), y, None)[1]
+        problem = self._problem(targets, n_features)
+        if problem.shape.public is not None:
+            problem.shape.public.check_apart(X)
+        self._check_size(problem.shape)
+
+    @abstractmethod
+    def _problem(self, y: Any, n_features: int) -> LinearProblem:
+        """Return what a validated ``y`` asks for."""
 
     @abstractmethod
     def _queries(self, shape: Shape) -> list[Query]:
@@ -208,7 +210,6 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
-        """Return all that a fit draws, with its noise."""
         queries = problem.queries
         if self.max_group_size is not None:
             clipped = CLIPPED_SUMS if self._clips_users() else ()
@@ -233,15 +234,10 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         return plan
 
     def _grid_step(self, shape: Shape, name: str) -> float:
-        """Return that of the sums that a query releases."""
-        if shape.stack is not None and name == shape.stack.query.name:
-            parts = shape.stack.scales.items()
-            return min(scale * self._grid_step(shape, part) for part, scale in parts)
         norms = self._row_norm(), getattr(self, "gram_clip_norm", None)
-        return grid_step_of(name, *norms, shape.loss, users=self._clips_users())
+        return grid_step_of(name, *norms, shape, self._clips_users())
 
     def _row_norm(self) -> float:
-        """Return the norm to which rows are clipped."""
         return float(self.clip_norm)
 
     def _public(self, problem: LinearProblem) -> tuple[str, ...]:
@@ -264,7 +260,6 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
         return tuple(facts)
 
     def _n_iter(self, shape: Shape) -> int:
-        """Return how many noisy steps a fit takes."""
         return int(getattr(self, "n_iter", 1))
 
     def _clips_users(self) -> bool:
@@ -279,9 +274,15 @@ class DPLinearModel(ChecksTargets, ShowsPrivacy, Parameters, ABC):
             check_group_size(self.max_group_size)
 
     def _check_size(self, shape: Shape) -> None:
-        sizes = shape.n_columns, shape.n_outputs
-        check_gram_cost(type(self).__name__, *sizes, self._few_columns)
+        from privfeat.solvers.spectrum import check_gram_cost, check_release_cost
 
+        name, width, n_outputs = type(self).__name__, shape.n_columns, shape.n_outputs
+        if self._sums_squares:
+            check_gram_cost(name, width, n_outputs, self._few_columns)
+        else:
+            check_release_cost(name, width * n_outputs)
+
+    @with_params_of_fit
     def _scores(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
         """Return ``X coef_^T + intercept_``, of rows as ``row_scaling`` says."""
         check_is_fitted(self, "coef_")

@@ -13,7 +13,6 @@ from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.problem import Shape
-from privfeat.solvers.cost import check_release_cost
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -38,8 +37,6 @@ class DPNearestMean(DPLinearClassifier):
     {shared}
     {tail}
 
-    Attributes
-    ----------
     {attributes}
 
     Notes
@@ -80,10 +77,7 @@ class DPNearestMean(DPLinearClassifier):
     """
 
     _sums_sparse_rows: ClassVar[bool] = True
-
-    def _check_size(self, shape: Shape) -> None:
-        """Take rows of any length: no matrix of ``d x d`` is summed."""
-        check_release_cost(type(self).__name__, shape.n_outputs * shape.n_columns)
+    _sums_squares: ClassVar[bool] = False
 
     def _loss(self, *, multilabel: bool) -> Loss:
         if multilabel:

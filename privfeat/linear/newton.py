@@ -61,8 +61,6 @@ class DPNewton(DPLinearClassifier):
         and a solve without projection.
     {tail}
 
-    Attributes
-    ----------
     {attributes}
 
     Notes
@@ -95,14 +93,7 @@ class DPNewton(DPLinearClassifier):
     ----------
     .. [1] Mehta et al. Differentially Private Image Classification from Features. 2023.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from privfeat import DPNewton
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DPNewton(epsilon=8, classes=range(10)).fit(X, y)
-    >>> clf.score(X, y) > 0.7
-    True
+    {example}
     """
 
     intercept_init: float = 0.0

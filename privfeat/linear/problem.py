@@ -1,4 +1,4 @@
-"""What a linear model makes of ``y``: targets, sizes, and the sums that it wants."""
+"""What a linear model makes of ``y``: targets, sizes, queries; and its center."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,15 +12,24 @@ from privfeat._progress import phase
 from privfeat._types import Adjacency, Loss, RowScaling
 from privfeat.core.accounting.calibration import budget_shares
 from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds import replacement
-from privfeat.estimation.problem import Problem
+from privfeat.core.bounds import replacement, sensitivity
+from privfeat.core.bounds.grid import CLIP_RANGE, GRID_BITS, grid_step
+from privfeat.core.noise.release import Release
+from privfeat.estimation.labels import Problem
 
 if TYPE_CHECKING:
     from privfeat.linear.parameters.prior import Prior
     from privfeat.linear.parameters.public import PublicRows
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.solvers.prior import PriorWeight
     from privfeat.solvers.public import SignalFilter
 
+# The release of the mean.
+MEAN = "feature_mean"
+# Part of rho that the mean gets: all other releases have 5 % more noise for it.
+SHARE = 0.1
+# The constant coordinate that counts records, in units of the norm of a row; it takes
+# 11 % of the norm from the features.
+COUNT_SCALE = 0.5
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2
 # The same in a stack, where it costs nothing: two records that move class sums or a
@@ -69,6 +78,97 @@ def stack_of(
     return Stack(Query(f"{products}_and_gram", bound, n_blocks=n_blocks), scales)
 
 
+def public_center(
+    center: Any, n_features: int, row_scaling: RowScaling
+) -> NDArray[np.float64]:
+    """Return a center that is public, (n_features,): the array given, or zeros.
+
+    TypeError or ValueError if ``center`` is neither a bool nor a finite array of this
+    shape, or too long to be a mean of rows of unit norm.
+    """
+    if isinstance(center, bool | np.bool_):
+        return np.zeros(n_features)
+    values = np.asarray(center)
+    if values.dtype.kind not in "iuf":
+        raise TypeError(
+            f"center must be a bool or an array of numbers, got {center!r}."
+        )
+    if values.shape != (n_features,):
+        raise ValueError(
+            f"center must have shape ({n_features},), got {values.shape}. Pass the "
+            "mean of public rows, or True."
+        )
+    norm = float(np.linalg.norm(values))
+    longest = 1.0 + 1e-6 if row_scaling == "unit" else CLIP_RANGE[1]
+    if not norm <= longest:
+        raise ValueError(
+            f"center must have norm at most {longest:.6g}, got {norm:.6g}. Divide each "
+            "public row by its norm before the mean, for row_scaling='unit'."
+        )
+    return values.astype(np.float64)
+
+
+def mean_query(
+    others: Sequence[Query],
+    clip_norm: float,
+    adjacency: Adjacency,
+    row_scaling: RowScaling,
+) -> Query:
+    """Return the query for the mean; ``others`` are the other releases of the fit.
+
+    The statistic is the sum of the bounded rows with their constant coordinate:
+    sensitivity ``clip_norm``, and twice that under replace-one, as of one class sum.
+    Next to a row of unit norm the constant is the same in every bounded row, and two of
+    them differ by less; a row that is clipped with its constant may have lost it.
+    """
+    if row_scaling == "unit":
+        features = clip_norm / math.hypot(1.0, COUNT_SCALE)
+        bound = replacement.row_sum(features, COUNT_SCALE * features, adjacency)
+    else:
+        bound = sensitivity.class_sums(clip_norm, adjacency)
+    return Query(MEAN, bound, weight=weight_of(SHARE, others))
+
+
+def weight_of(share: float, others: Sequence[Query]) -> float:
+    """Return the weight of a release that gets this part of rho beside ``others``.
+
+    A sampled release costs ``sampling_prob**2`` of a full one, to leading order.
+    """
+    cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
+    return share / (1.0 - share) * cost
+
+
+def grid_step_of(
+    name: str, row_norm: float, gram_norm: float | None, shape: "Shape", users: bool
+) -> float:
+    """Return the grid step of the sums that the query ``name`` releases.
+
+    A fit asks it before the charge whether the noise fits the 64 bits of a sum; what is
+    drawn has the grid step of the sum itself. ``name`` is a stack, one of
+    `CLIPPED_SUMS`, or ``"class_counts"``. Rows are clipped to ``row_norm``, and for
+    ``"gram"`` alone to ``gram_norm``, if it is smaller; with ``users`` sums of users
+    are clipped.
+    """
+    if shape.stack is not None and name == shape.stack.query.name:
+        norms = row_norm, gram_norm
+        return min(
+            scale * grid_step_of(part, *norms, shape, users)
+            for part, scale in shape.stack.scales.items()
+        )
+    step = grid_step(row_norm)
+    if name == "class_counts":
+        return 2.0**-GRID_BITS
+    if name in ("class_sums", "feature_mean"):
+        return step * 2.0**-GRID_BITS if users else step
+    if name == "gram" and gram_norm is not None:
+        step = grid_step(min(row_norm, gram_norm))
+    if name in ("gram", "moments", "class_grams"):
+        return step**2
+    if name == "hessian":
+        return (step / 2.0) ** 2
+    return step * grid_step(sensitivity.largest_residual(shape.loss))
+
+
 @dataclass(frozen=True)
 class Shape:
     """The public sizes of a problem."""
@@ -103,17 +203,31 @@ class Shape:
             coef[:, -1] = intercept_init / self.constant
         return coef
 
-    def prior_coef(
-        self, center: NDArray[np.float64], row_scaling: RowScaling
-    ) -> NDArray[np.float64]:
-        """Return the prior, which there must be, as coefficients of bounded rows."""
+    def prior_weight(
+        self, rows: Any, gram: Release | None = None, part: float = 1.0
+    ) -> "PriorWeight":
+        """Return what finds the weight of the prior, which there must be.
+
+        ``rows`` are `BoundedRows`, ``gram`` is of them, and ``part`` is the probability
+        with which a release samples them.
+        """
         assert self.prior is not None
-        coef = self.prior.of_rows(center, row_scaling)
+        from privfeat.solvers.prior import PriorWeight
+
+        coef = self.prior.of_rows(rows.center, rows.row_scaling)
         coef[:, :-1] /= self.radius
         coef[:, -1] /= self.constant or np.inf
         coef = coef[:, : self.n_columns]
         # in a unit, a power of two, whose squares neither vanish nor overflow
-        return np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
+        coef = np.ldexp(coef, -int(np.frexp(np.max(np.abs(coef)))[1]))
+        number = rows.noisy_count
+        return PriorWeight(
+            coef,
+            loss=self.loss,
+            row_norm=rows.clip_norm,
+            gram=gram,
+            n_records=None if number is None else number * part,
+        )
 
     def signal_filter(
         self, center: NDArray[np.float64], inverse: NDArray[np.float64]
@@ -141,13 +255,15 @@ class LinearProblem(Problem):
     shape: Shape
     queries: list[Query]  # all that the fit releases, for one record
     budget_split: Mapping[str, float] | None  # their shares of rho
-    # makes them of features and targets, ``team``, ``kept`` and ``private``
-    bounded: "Callable[..., BoundedRows]"
+    # makes `BoundedRows` of features and targets, ``team``, ``kept`` and ``private``
+    bounded: Callable[..., Any]
     # what rows are shifted by, public; None: their mean, which is released
     center: NDArray[np.float64] | None
 
     def check_coef(self, coef: NDArray[np.float64]) -> None:
         """Raise ValueError unless ``_solve`` returned coefficients of this shape.
+
+        FloatingPointError if one is not finite.
 
         Where classes were read, an audit hands releases of other classes to the fit.
         """
@@ -158,4 +274,10 @@ class LinearProblem(Problem):
                 "_solve must return shape (shape.n_outputs, shape.n_columns), "
                 f"{(self.shape.n_outputs, self.shape.n_columns)} here, got {got}; the "
                 "budget is spent."
+            )
+        if not np.all(np.isfinite(coef)):
+            raise FloatingPointError(
+                "coefficients must be finite, got infinity or NaN; the budget is "
+                "spent. Pass a smaller learning_rate or a larger ridge, where there is "
+                "one."
             )

@@ -10,6 +10,7 @@ from privfeat.metrics.classification import ClassifierEvaluation
 from privfeat.metrics.curves import ReliabilityCurve, RocCurve
 from privfeat.metrics.evaluation import evaluation_of_predictions, private_evaluation
 from privfeat.metrics.intervals import Estimate
+from privfeat.metrics.planning import planned_recall
 from privfeat.metrics.regression import RegressorEvaluation
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "ReliabilityCurve",
     "RocCurve",
     "evaluation_of_predictions",
+    "planned_recall",
     "private_evaluation",
 ]

@@ -1,5 +1,6 @@
 """What is said of a classifier, from noisy counts of its predictions."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,17 +19,47 @@ from privfeat.metrics.curves import (
 from privfeat.metrics.intervals import (
     Estimate,
     Width,
+    around,
     expected_count,
     mean_proportion,
     proportion,
-    records,
 )
 from privfeat.metrics.tables import GRID, outcome_sizes
 from privfeat.solvers.levels import agreed
 
 
+class Figures:
+    """What evaluations of all kinds show."""
+
+    confidence: float
+    privacy: PrivacyStatement
+
+    @property
+    def figures(self) -> dict[str, Estimate]:
+        """The figures that are one number, by name."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if isinstance(value, Estimate) and not np.ndim(value.value)
+        }
+
+    def __str__(self) -> str:
+        """Return a line for each figure, then the cost."""
+        figures, cost = self.figures, self.privacy
+        width = max(map(len, figures))
+        return "\n".join(
+            [
+                *(f"{name:<{width}}  {value}" for name, value in figures.items()),
+                f"Intervals of {100 * self.confidence:.4g} %: sampling of the test "
+                "records, and noise.",
+                f"Cost for the test records: epsilon = {cost.epsilon:g}, delta = "
+                f"{cost.delta:g}.",
+            ]
+        )
+
+
 @dataclass(frozen=True)
-class ClassifierEvaluation:
+class ClassifierEvaluation(Figures):
     """Figures of a classifier on private test records, each an `Estimate`.
 
     Attributes
@@ -67,36 +98,6 @@ class ClassifierEvaluation:
     reliability: ReliabilityCurve | None
     privacy: PrivacyStatement
 
-    @property
-    def figures(self) -> dict[str, Estimate]:
-        """The figures that are one number, by name."""
-        return {
-            name: value
-            for name, value in vars(self).items()
-            if isinstance(value, Estimate) and not np.ndim(value.value)
-        }
-
-    def __str__(self) -> str:
-        """Return a line for each figure, then the cost."""
-        return described(self.figures, self.confidence, self.privacy)
-
-
-def described(
-    figures: dict[str, Estimate], confidence: float, privacy: PrivacyStatement
-) -> str:
-    """Return figures in lines, for people."""
-    width = max(map(len, figures))
-    lines = [f"{name:<{width}}  {value}" for name, value in figures.items()]
-    return "\n".join(
-        [
-            *lines,
-            f"Intervals of {100 * confidence:.4g} %: sampling of the test records, and "
-            "noise.",
-            f"Cost for the test records: epsilon = {privacy.epsilon:g}, delta = "
-            f"{privacy.delta:g}.",
-        ]
-    )
-
 
 def classifier_evaluation(
     outcomes: Release,
@@ -108,7 +109,7 @@ def classifier_evaluation(
 ) -> ClassifierEvaluation:
     """Return what releases of `tables.exact_outcomes` and `exact_scores` say."""
     width, n_classes = Width.of(confidence, cluster), len(classes)
-    right, wrong = _agreed_outcomes(outcomes, n_classes)
+    right, wrong = agreed_outcomes(outcomes.value, outcomes.noise_stddev**2, n_classes)
     (all_right, class_right), (var_all_right, var_right) = right
     (all_wrong, class_wrong, others), (var_all_wrong, var_wrong, var_other) = wrong
     accuracy = proportion(
@@ -126,7 +127,8 @@ def classifier_evaluation(
             auc, roc = roc_auc(found, width), roc_curve(found, width)
             found = found.folded()
         curve, ece = reliability(found, n_classes, width)
-    counts = records(total, var_all_right + var_all_wrong, width)
+    # they are here and now, so that only noise counts
+    counts = around(total, var_all_right + var_all_wrong, width, 0.0, math.inf)
     return ClassifierEvaluation(
         classes=classes,
         confidence=confidence,
@@ -146,18 +148,24 @@ def classifier_evaluation(
 Agreed = tuple[list[NDArray[np.float64]], list[float]]
 
 
-def _agreed_outcomes(outcomes: Release, n_classes: int) -> tuple[Agreed, Agreed]:
+def agreed_outcomes(
+    outcomes: NDArray[np.float64], noise_variance: float, n_classes: int
+) -> tuple[Agreed, Agreed]:
     """Return counts that agree: of right predictions by class, and of wrong ones.
 
-    Right ones of a class are counted twice, by class and by predicted class.
+    Each with the variances of its levels; the last of the right, and the one before the
+    last of the wrong, is of a class. Right ones of a class are counted twice, by class
+    and by predicted class.
     """
     ends = np.cumsum(outcome_sizes(n_classes))[:-1]
-    totals, by_class, table = np.split(outcomes.value, ends)
+    totals, by_class, table = np.split(outcomes, ends)
     by_class, table = by_class.reshape(-1, 2), table.reshape(n_classes, n_classes)
     both = 0.5 * (by_class[:, 0] + np.diag(table))
     right = agreed([totals[:1], both], [1.0, 0.5])
     off = table[~np.eye(n_classes, dtype=bool)]
     wrong = agreed([totals[1:], by_class[:, 1], off], [1.0] * 3)
-    noise = outcomes.noise_stddev**2
     (rights, known), (wrongs, others) = right, wrong
-    return (rights, [noise * v for v in known]), (wrongs, [noise * v for v in others])
+    return (
+        (rights, [noise_variance * v for v in known]),
+        (wrongs, [noise_variance * v for v in others]),
+    )

@@ -5,15 +5,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
+from privfeat._checks import check_real
 from privfeat.core.noise.release import Release
-from privfeat.metrics.intervals import Estimate, Width, around, number, proportion
-from privfeat.metrics.levels import UnitGrid
+from privfeat.metrics.intervals import (
+    Estimate,
+    Floats,
+    Width,
+    around,
+    number,
+    proportion,
+)
+from privfeat.metrics.tables import UnitGrid
 from privfeat.solvers.levels import agreed
 
-Floats = NDArray[np.float64]
 _FOLDED = math.sqrt(2.0 / math.pi)  # mean of abs(x) for a standard normal x
 
 
@@ -32,6 +38,35 @@ class RocCurve:
     thresholds: Floats
     false_positive_rate: Estimate
     true_positive_rate: Estimate
+
+    def threshold_of(self, recall: float) -> float:
+        """Return the highest threshold that finds this part of the second class.
+
+        By the values of the curve, whose noise is paid for: it costs no more. With few
+        records of the class the threshold is as noisy as the curve.
+
+        Parameters
+        ----------
+        recall : float in (0, 1]
+            The true positive rate that is wanted.
+
+        Raises
+        ------
+        ValueError
+            If ``recall`` is not as said, or the curve knows no threshold that finds
+            so many and is better than to call that part of all records positive.
+        """
+        check_real("recall", recall, low=0.0, high=1.0, include_low=False)
+        # a value is NaN where the noise hides it, and then no threshold is found
+        reached = np.flatnonzero(self.true_positive_rate.value >= recall)
+        best = int(reached[0]) if len(reached) else len(self.thresholds) - 1
+        if not self.false_positive_rate.value[best] < recall:
+            raise ValueError(
+                f"the curve must know a threshold that finds {recall!r} of the class "
+                "better than chance does. Ask for less, or evaluate more records of "
+                "it or with a larger epsilon (`planned_recall`): noise may hide one."
+            )
+        return float(self.thresholds[best])
 
 
 @dataclass(frozen=True)
@@ -183,7 +218,8 @@ def reliability(
     bins = UnitGrid(found.grid.sizes[:-1])
     first = int(np.searchsorted(bins.edges[1:], 1.0 / n_classes, side="right"))
     edges = bins.edges[first:]
-    cell_bins = np.repeat(np.arange(bins.sizes[-1]), _parts(found.grid)) - first
+    per_bin = found.grid.sizes[-1] // bins.sizes[-1]
+    cell_bins = np.repeat(np.arange(bins.sizes[-1]), per_bin) - first
     inside = cell_bins == np.arange(len(edges) - 1)[:, None]
     middles, (wrong, right) = found.grid.middles, found.counts
 
@@ -224,7 +260,3 @@ def _off_middles(found: Histograms, cluster: int) -> tuple[float, float]:
     noise = 2.0 * float(halves @ found.covariance @ halves)
     sampling = cluster * float(halves**2 @ np.maximum(counts, 0.0))
     return max(float(halves @ counts), 0.0), max(noise, 0.0) + sampling
-
-
-def _parts(grid: UnitGrid) -> int:
-    return grid.sizes[-1] // grid.sizes[-2]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,8 +15,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.inputs import check_users
 from privfeat.metrics.budget import PrivateEvaluation
 from privfeat.metrics.measuring import Evaluation, measured
-from privfeat.metrics.predictions import NO_MEMORY, Shorten, record_by_record, rows_of
-from privfeat.persistence import is_ours
+from privfeat.metrics.predictions import assumed_of, record_by_record, rows_of
 
 # Assumed of predictions that are handed over.
 _APART = "that the prediction of a record depends on that record alone"
@@ -134,18 +133,14 @@ def private_evaluation(
     has_scores = check_bool("scores", scores) and hasattr(model, "predict_proba")
     method = "predict_proba" if has_scores and not regressor else "predict"
     rows = rows_of(model, X)
-
-    def predict(shorten: Shorten) -> NDArray[np.float64]:
-        return record_by_record(model, method, rows, shorten)
-
-    users = _users(groups, max_group_size, len(rows), X)
+    users = _users(groups, max_group_size, len(rows), X, y)
     budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
-        predict,
+        lambda shorten: record_by_record(model, method, rows, shorten),
         y,
         None if regressor else np.asarray(model.classes_),
         has_scores=has_scores,
-        facts=["the model", *([] if is_ours(model) else [NO_MEMORY])],
+        facts=["the model", *assumed_of(model)],
         target_bounds=target_bounds,
         confidence=confidence,
         budget=budget,
@@ -184,10 +179,16 @@ def evaluation_of_predictions(
         Labels or targets. Sensitive.
     classes : array-like of shape (n_classes,), optional
         All labels that there can be, ascending. None for a regressor.
-    groups, max_group_size, epsilon, delta, adjacency
-        As of `private_evaluation`, like all that follow.
-    target_bounds, scores, confidence, ledger, random_state
-        As of `private_evaluation`.
+    groups : array-like of shape (n_samples,), optional
+        The user of each record. As of `private_evaluation`, like all that follow.
+    max_group_size : int, optional
+    epsilon, delta : float
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+    target_bounds : (float, float), optional
+    scores : bool, default=True
+    confidence : float, default=0.95
+    ledger : PrivacyLedger, optional
+    random_state : None or int
 
     Returns
     -------
@@ -208,17 +209,12 @@ def evaluation_of_predictions(
     check_alone("evaluation_of_predictions")
     given = array_of(predictions)
     n_records = len(given) if given.ndim else 0
-    known = None if classes is None else np.asarray(classes)
-
-    def predict(shorten: Shorten) -> NDArray[np.float64]:
-        return shorten(given)
-
-    users = _users(groups, max_group_size, n_records, predictions)
+    users = _users(groups, max_group_size, n_records, predictions, y)
     budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
-        predict,
+        lambda shorten: shorten(given),
         y,
-        known,
+        None if classes is None else np.asarray(classes),
         has_scores=check_bool("scores", scores) and given.ndim == 2,
         facts=[_APART],
         target_bounds=target_bounds,
@@ -228,7 +224,7 @@ def evaluation_of_predictions(
     )
 
 
-def _users(groups: Any, most: int | None, n_records: int, X: Any) -> Any:
+def _users(groups: Any, most: int | None, n_records: int, *given: Any) -> Any:
     if most is not None:
         check_int("max_group_size", most, low=1)
-    return check_users(groups, most, n_records, X)
+    return check_users(groups, most, n_records, *given)

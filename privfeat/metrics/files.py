@@ -23,8 +23,10 @@ from privfeat.metrics.measuring import Evaluation
 from privfeat.metrics.regression import RegressorEvaluation
 from privfeat.persistence.model_folder import (
     EVALUATION,
+    FORMAT_VERSION,
     ModelFileError,
     PathLike,
+    checked_json,
     damaged,
     digest,
     read_document,
@@ -32,7 +34,6 @@ from privfeat.persistence.model_folder import (
 from privfeat.persistence.saved_models import read_statement
 
 FORMAT = "privfeat-evaluation"
-FORMAT_VERSION = 1
 _KINDS: dict[str, type[Evaluation]] = {
     "classifier": ClassifierEvaluation,
     "regressor": RegressorEvaluation,
@@ -43,7 +44,9 @@ _FIELDS = {
 }
 
 
-def save_evaluation(evaluation: Evaluation, model: PathLike, *, test: str) -> Path:
+def save_evaluation(
+    evaluation: Evaluation, model: PathLike, *, test: str, checksum: str | None = None
+) -> Path:
     """Write an evaluation into the folder of its model, and return the file.
 
     Parameters
@@ -53,18 +56,26 @@ def save_evaluation(evaluation: Evaluation, model: PathLike, *, test: str) -> Pa
         The folder that ``privfeat.save`` wrote.
     test : str
         What the test records are called: public.
+    checksum : str, optional
+        The ``sha256`` in the folder's ``model.json`` when the model was loaded, so that
+        the figures are not written beside a model that took its place since.
 
     Raises
     ------
     ModelFileError
-        If there is no model in the folder.
+        If there is no model in the folder, or another than the one of ``checksum``.
     """
+    found = read_document(model)["sha256"]
+    if found != (checksum or found):
+        raise ModelFileError(
+            f"{str(model)!r} must hold the model that was evaluated, got another."
+        )
     kind = next(k for k, cls in _KINDS.items() if isinstance(evaluation, cls))
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "privfeat_version": __version__,
-        "model_sha256": read_document(model)["sha256"],
+        "model_sha256": found,
         "test": test,
         "kind": kind,
         **evaluation_json(evaluation),
@@ -101,22 +112,9 @@ def load_evaluation(model: PathLike) -> tuple[Evaluation, str] | None:
         content = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        document = json.loads(content)
-        known = isinstance(document, dict) and document.keys() == _FIELDS
-        known = known and document["sha256"] == digest(document)
-    except (ValueError, RecursionError) as error:
-        raise damaged(path, "it is not JSON, or nested too deep") from error
-    if isinstance(document, dict) and document.get("format") == FORMAT:
-        version = document.get("format_version")
-        if isinstance(version, int) and version > FORMAT_VERSION:
-            raise ModelFileError(
-                f"{str(path)!r} has format version {version}, this privfeat reads "
-                f"{FORMAT_VERSION}. Upgrade privfeat."
-            )
-        known = known and version == FORMAT_VERSION
-    if not known or document["format"] != FORMAT:
-        raise damaged(path, "it does not match its checksum, or has other fields")
+    document = checked_json(path, EVALUATION, content, FORMAT)
+    if document.keys() != _FIELDS:
+        raise damaged(path, "it has other fields")
     if document["model_sha256"] != read_document(model)["sha256"]:
         raise ModelFileError(
             f"{str(path)!r} is of another model than is there now. Evaluate this one, "

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 Floats = NDArray[np.float64]
+# Variance of the noise of two counts, and their covariance.
+Noise = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,8 @@ def around(
     return number(*found.clip(low, high))
 
 
-def proportion(
-    yes: ArrayLike,
-    no: ArrayLike,
-    noise: tuple[ArrayLike, ArrayLike, ArrayLike],
-    width: Width,
-) -> Estimate:
+def proportion(yes: ArrayLike, no: ArrayLike, noise: Noise, width: Width) -> Estimate:
     """Return ``yes / (yes + no)`` of noisy counts, with score intervals.
-
-    ``noise`` is the variance of ``yes``, that of ``no``, and their covariance.
 
     Wilson's interval [1]_ with noise, by Fieller's argument: of a true proportion ``a``
     the number ``(1 - a) yes - a no`` has mean zero and variance ``n a (1 - a) + (1 -
@@ -102,10 +97,7 @@ def proportion(
 
 
 def mean_proportion(
-    yes: ArrayLike,
-    no: ArrayLike,
-    noise: tuple[ArrayLike, ArrayLike, ArrayLike],
-    width: Width,
+    yes: ArrayLike, no: ArrayLike, noise: Noise, width: Width
 ) -> Estimate:
     """Return the mean of independent proportions, arrays of shape (n,).
 
@@ -132,10 +124,7 @@ def mean_proportion(
 
 
 def _ratio(
-    yes: ArrayLike,
-    no: ArrayLike,
-    noise: tuple[ArrayLike, ArrayLike, ArrayLike],
-    width: Width,
+    yes: ArrayLike, no: ArrayLike, noise: Noise, width: Width
 ) -> tuple[NDArray[np.bool_], Floats, Floats, Floats]:
     """Return where a ratio is told, and its value and ends: beyond 0 and 1 as well."""
     x, y = np.asarray(yes, np.float64), np.asarray(no, np.float64)
@@ -166,10 +155,3 @@ def expected_count(counts: ArrayLike, variance: ArrayLike, width: Width) -> Esti
     half = np.sqrt(np.maximum(inside, 0.0))
     low, high = np.maximum(middle - half, 0.0), np.maximum(middle + half, 0.0)
     return Estimate(given.clip(low, high), low, high)
-
-
-def records(count: float, variance: float, width: Width) -> Estimate:
-    """Return how many records there are: here and now, so that only noise counts."""
-    half = width.z * math.sqrt(variance)
-    found = np.array([count, count - half, count + half])
-    return number(*np.maximum(found, 0.0))

@@ -1,6 +1,7 @@
 """From labels and predictions to what an evaluation says, by way of releases."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,16 @@ from privfeat._messages import array_of
 from privfeat.metrics import tables
 from privfeat.metrics.budget import PrivateEvaluation, SumOf
 from privfeat.metrics.classification import ClassifierEvaluation, classifier_evaluation
-from privfeat.metrics.predictions import Shorten, Shortened, codes_of, numbers_of
+from privfeat.metrics.predictions import (
+    Shorten,
+    classes_and_scores,
+    codes_of,
+    numbers_of,
+)
 from privfeat.metrics.regression import (
     RegressorEvaluation,
     checked_bounds,
-    regressor_evaluation,
+    evaluation_of_sums,
 )
 
 # Of a cell of the confusion matrix, with what is made of it.
@@ -50,42 +56,33 @@ def measured(
         raise ValueError("X and y must have the same number of rows, at least 1.")
     if classes is None:
         bounds = checked_bounds(target_bounds)
-        return _of_regressor(predict, targets, bounds, facts, confidence, budget)
+        plan = budget.plan([tables.errors_query(budget.adjacency)])
+        targets, predicted = numbers_of(targets), predict(numbers_of)
+        errors: dict[str, SumOf] = {
+            "errors": partial(tables.exact_errors, targets, predicted, bounds)
+        }
+        found = budget.release(plan, errors, n_records=n_records, public=facts)
+        about = (bounds, confidence, budget.most, budget.privacy_)
+        noisy = found["errors"]
+        return evaluation_of_sums(noisy.value, noisy.noise_stddev, *about)
     if target_bounds is not None:
         raise ValueError(
             f"target_bounds must be None for a classifier, got {target_bounds!r}."
         )
     if classes.ndim != 1 or len(classes) < 2 or np.any(classes[:-1] >= classes[1:]):
         raise ValueError("classes must be at least 2 labels, ascending.")
-    return _of_classifier(
-        predict, targets, classes, has_scores, facts, confidence, budget
-    )
-
-
-def _of_classifier(
-    predict: Predict,
-    y: NDArray[Any],
-    classes: NDArray[Any],
-    has_scores: bool,
-    facts: list[str],
-    confidence: float,
-    budget: PrivateEvaluation,
-) -> ClassifierEvaluation:
     n_classes = len(classes)
-    remedy = "Merge classes."
-    check_room("the confusion matrix", _CELL_BYTES * n_classes**2, remedy)
+    check_room("the confusion matrix", _CELL_BYTES * n_classes**2, "Merge classes.")
     queries = [tables.outcomes_query(budget.adjacency)]
     queries += [tables.scores_query(budget.adjacency)] * has_scores
     plan = budget.plan(queries)
-    codes = codes_of("y", y, classes)
-    chosen, score = predict(Shortened(classes)).T
+    codes = codes_of("y", targets, classes)
+    chosen, score = predict(partial(classes_and_scores, classes)).T
     predicted = chosen.astype(np.intp)
     sides = codes if n_classes == 2 else (codes == predicted).astype(np.intp)
     sums: dict[str, SumOf] = {
-        "outcomes": lambda counted: tables.exact_outcomes(
-            codes, predicted, counted, n_classes
-        ),
-        "scores": lambda counted: tables.exact_scores(sides, score, counted),
+        "outcomes": partial(tables.exact_outcomes, codes, predicted, n_classes),
+        "scores": partial(tables.exact_scores, sides, score),
     }
     facts = [*facts, "the classes, and that all labels are among them"]
     found = budget.release(plan, sums, n_records=len(codes), public=facts)
@@ -96,25 +93,4 @@ def _of_classifier(
         confidence,
         budget.most,
         budget.privacy_,
-    )
-
-
-def _of_regressor(
-    predict: Predict,
-    y: NDArray[Any],
-    bounds: tuple[float, float],
-    facts: list[str],
-    confidence: float,
-    budget: PrivateEvaluation,
-) -> RegressorEvaluation:
-    plan = budget.plan([tables.errors_query(budget.adjacency)])
-    targets, predicted = numbers_of(y), predict(numbers_of)
-    sums: dict[str, SumOf] = {
-        "errors": lambda counted: tables.exact_errors(
-            targets, predicted, bounds, counted
-        )
-    }
-    found = budget.release(plan, sums, n_records=len(targets), public=facts)
-    return regressor_evaluation(
-        found["errors"], bounds, confidence, budget.most, budget.privacy_
     )

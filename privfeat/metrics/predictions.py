@@ -1,12 +1,13 @@
 """Labels and predictions, of which each depends on its own record alone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
@@ -22,8 +23,9 @@ from privfeat.persistence import is_ours
 Shorten = Callable[[Any], NDArray[Any]]
 # What is around a model has it under one of these names, the fitted one first.
 _INNER = ("best_estimator_", "estimator_", "estimator")
-# Assumed of a model that is not ours.
-NO_MEMORY = (
+_NAMES = "feature_names_in_"
+# Assumed of a model with parts that are not ours.
+_NO_MEMORY = (
     "that the model, which got one record at a time, keeps nothing of a record for the "
     "next"
 )
@@ -32,22 +34,23 @@ NO_MEMORY = (
 def rows_of(model: Any, X: Any) -> Any:
     """Return records as an array, of columns that the model was fitted to.
 
-    Or as the table that they are, where parts of a model that is not ours read columns
-    by names. It sees numbers beside texts as floats, lest one gap, or half, change how
-    it sees the whole numbers of all others.
+    Or as the table that they are, where parts of a model read columns by names. One
+    that is not ours sees numbers beside texts as floats, lest one gap, or half, change
+    how it sees the whole numbers of all others.
     """
     X = frame_of(X)
     if without_data(hasattr, X, "columns"):  # whose order may be another
-        first = _first_of(model)
+        *_, first = _inwards(model)
         if hasattr(first, "array_order"):
             with without_warnings():
                 clone(first).fit(X)  # checks the names; ignored ones may be missing
             table = without_data(lambda: X.reindex(columns=first.array_order))
             # value by value: float64 would round large codes
             return without_data(lambda: table.astype(object).to_numpy())
-        fitted = _with_names(model)
+        named = (each for each in _inwards(model) if hasattr(each, _NAMES))
+        fitted = next(named, model)
         without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
-        if not is_ours(model) and _reads_names(model):
+        if _reads_names(model):
             return X
     if isinstance(X, LazyFeatures):
         return X[:]
@@ -56,7 +59,7 @@ def rows_of(model: Any, X: Any) -> Any:
             "X must be dense to be measured, got a sparse matrix. Pass X.toarray()."
         )
     rows = array_of_records(X)
-    mixed = rows.dtype.kind == "O" and not is_ours(model)
+    mixed = rows.dtype.kind in "OmM" and not is_ours(model)
     return with_floats(rows) if mixed else rows
 
 
@@ -72,26 +75,27 @@ def frame_of(X: Any) -> Any:
     return without_data(converted)
 
 
-def _first_of(model: Any) -> Any:
-    """Return what a model does first to records, whatever is around it."""
-    while True:
-        if hasattr(model, "named_steps"):
-            model = model[0]
-        elif (name := next((n for n in _INNER if hasattr(model, n)), None)) is not None:
-            model = getattr(model, name)
-        else:
-            return model
+def _inwards(model: Any) -> Iterator[Any]:
+    """Yield a model, what it is around, and so on; of a chain its first step."""
+    while model is not None:
+        yield model
+        chain = hasattr(model, "named_steps")
+        name = next((name for name in _INNER if hasattr(model, name)), "no such")
+        model = model[0] if chain else getattr(model, name, None)
 
 
-def _with_names(model: Any) -> Any:
-    """Return the first model inwards that knows the names of its columns, or itself."""
-    inner = model
-    while not hasattr(inner, "feature_names_in_"):
-        around = next((name for name in _INNER if hasattr(inner, name)), None)
-        if around is None:
-            return model
-        inner = getattr(inner, around)
-    return inner
+def assumed_of(model: Any) -> list[str]:
+    """Return what is assumed of a model: of parts that are not ours, no memory.
+
+    Such are what it is around, and frozen steps of a chain.
+    """
+    for each in _inwards(model):
+        steps = getattr(each, "steps", ())
+        if not is_ours(each) or any(type(s) is FrozenEstimator for _, s in steps):
+            return [_NO_MEMORY]
+        if steps:
+            break
+    return []
 
 
 def _reads_names(part: Any) -> bool:
@@ -128,10 +132,10 @@ def record_by_record(
     linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
     alone = not ours or (linear and not keeps_one_thread())
     found, chunks = [], full_chunks(rows, alone=alone)
-    if hasattr(rows, "iloc"):
-        chunks = (plain_row(rows, place) for place in range(len(rows)))
-    elif ours and getattr(model, "predicts_by_record", False):
+    if ours and getattr(model, "predicts_by_record", False):
         chunks = iter([rows])
+    elif hasattr(rows, "iloc"):
+        chunks = (plain_row(rows, place) for place in range(len(rows)))
     # the names of columns were compared; chunks of arrays have none
     with one_thread_a_product(), without_warnings(UserWarning):
         for chunk in chunks:
@@ -188,24 +192,18 @@ def codes_of(
     return codes
 
 
-class Shortened:
-    """From predictions of a classifier to predicted classes, by place, and scores.
+def classes_and_scores(classes: NDArray[Any], predicted: Any) -> NDArray[np.float64]:
+    """Return the predicted class of each record, by its place, and its score.
 
     Predictions are probabilities, of which the largest counts, or labels. The score is
     that probability; of two classes the one of the second; 0 beside a label.
     """
-
-    def __init__(self, classes: NDArray[Any]) -> None:
-        self._classes = classes
-
-    def __call__(self, predicted: Any) -> NDArray[np.float64]:
-        """Return a row for each prediction."""
-        given, n_classes = array_of(predicted), len(self._classes)
-        if given.ndim == 1:
-            codes = codes_of("predictions", given, self._classes)
-            return np.stack([codes, np.zeros(len(codes))], axis=1)
-        given = array_of(given, np.float64)
-        if given.shape[1:] != (n_classes,) or not np.all(np.isfinite(given)):
-            raise ValueError("probabilities must be finite, one for each class.")
-        score = given[:, 1] if n_classes == 2 else given.max(axis=1)
-        return np.stack([given.argmax(axis=1), score], axis=1)
+    given, n_classes = array_of(predicted), len(classes)
+    if given.ndim == 1:
+        codes = codes_of("predictions", given, classes)
+        return np.stack([codes, np.zeros(len(codes))], axis=1)
+    given = array_of(given, np.float64)
+    if given.shape[1:] != (n_classes,) or not np.all(np.isfinite(given)):
+        raise ValueError("probabilities must be finite, one for each class.")
+    score = given[:, 1] if n_classes == 2 else given.max(axis=1)
+    return np.stack([given.argmax(axis=1), score], axis=1)

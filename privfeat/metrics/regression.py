@@ -8,15 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._checks import check_real
-from privfeat.core.noise.release import Release
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.metrics.classification import described
-from privfeat.metrics.intervals import Estimate, Width, around, number, records
+from privfeat.metrics.classification import Figures
+from privfeat.metrics.intervals import Estimate, Width, around, number
 from privfeat.metrics.tables import ERROR_FACTORS
 
 
 @dataclass(frozen=True)
-class RegressorEvaluation:
+class RegressorEvaluation(Figures):
     """Figures of a regressor on private test records, each an `Estimate`.
 
     Targets and predictions are cut to public bounds before they are compared.
@@ -44,28 +43,6 @@ class RegressorEvaluation:
     mean_squared_error: Estimate
     privacy: PrivacyStatement
 
-    @property
-    def figures(self) -> dict[str, Estimate]:
-        """The figures by name."""
-        return {k: v for k, v in vars(self).items() if isinstance(v, Estimate)}
-
-    def __str__(self) -> str:
-        """Return a line for each figure, then the cost."""
-        return described(self.figures, self.confidence, self.privacy)
-
-
-def regressor_evaluation(
-    errors: Release,
-    target_bounds: tuple[float, float],
-    confidence: float,
-    cluster: int,
-    privacy: PrivacyStatement,
-) -> RegressorEvaluation:
-    """Return what a release of `tables.exact_errors` says."""
-    return evaluation_of_sums(
-        errors.value, errors.noise_stddev, target_bounds, confidence, cluster, privacy
-    )
-
 
 def evaluation_of_sums(
     noisy_sums: NDArray[np.float64],
@@ -88,10 +65,10 @@ def evaluation_of_sums(
     noise = (noise_stddev / factors) ** 2
     of_n, of_absolute, of_squared, _, of_t1, of_t2, *_ = noise.tolist()
     scale = target_bounds[1] - target_bounds[0]
-    counted = records(n, of_n, width)
+    counted = around(n, of_n, width, 0.0, math.inf)  # without sampling
+    r2 = number(math.nan, -math.inf, 1.0)
     if n <= width.z * math.sqrt(of_n):
         unknown = (number(math.nan, 0.0, scale), number(math.nan, 0.0, scale**2))
-        r2 = number(math.nan, -math.inf, 1.0)
         return RegressorEvaluation(
             target_bounds, confidence, counted, r2, *unknown, privacy
         )
@@ -106,7 +83,6 @@ def evaluation_of_sums(
     middle = t1 / n
     spread = t2 - n * middle**2
     spread_noise = of_t2 + 4.0 * middle**2 * of_t1 + middle**4 * of_n
-    r2 = number(math.nan, -math.inf, 1.0)
     if spread > width.z * math.sqrt(spread_noise):
         lost = squared / spread
         fourth_moment = (

@@ -4,15 +4,67 @@ What a record adds depends on its label and its prediction alone. Everything els
 an evaluation says is made of the releases of these sums, and of public facts.
 """
 
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from privfeat._types import Adjacency
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.sums.confidence import exact_box_sums, exact_level_counts
 from privfeat.core.sums.totals import ExactSum
-from privfeat.metrics.levels import UnitGrid
+
+
+@dataclass(frozen=True)
+class UnitGrid:
+    """A public grid of numbers in [0, 1], at several levels.
+
+    Edges are ``sin(pi/2 * i/n)**2``: narrow near 0 and 1, where a binary outcome varies
+    less and confident classifiers have their probabilities. Of ``sizes``, the numbers
+    of cells from coarse to fine, each divides the next.
+    """
+
+    sizes: tuple[int, ...] = (4, 16, 64)
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Ends of the cells of the finest level, (n + 1,), from 0 to 1."""
+        n_cells = self.sizes[-1]
+        edges = np.sin(0.5 * np.pi * np.arange(n_cells + 1) / n_cells) ** 2
+        edges[-1] = 1.0
+        return np.asarray(edges)
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        """Middles of these cells, (n,)."""
+        return 0.5 * (self.edges[1:] + self.edges[:-1])
+
+    def cells(self, values: ArrayLike) -> NDArray[np.intp]:
+        """Return the cell of each number: cell ``i`` holds those in ``(e_i, e_i+1]``.
+
+        Numbers outside of [0, 1] are in the first or the last one, NaN in the last.
+        """
+        return np.searchsorted(self.edges[1:-1], values, side="left")
+
+    def at_all_levels(self, cells: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the cells of every level that hold these of the finest one."""
+        return np.stack([cells * size // self.sizes[-1] for size in self.sizes])
+
+    def noise_covariance(self) -> NDArray[np.float64]:
+        """Return that of the finest counts that agree, for noise of variance 1."""
+        return _covariance(self.sizes)
+
+
+@lru_cache(maxsize=4)
+def _covariance(sizes: tuple[int, ...]) -> NDArray[np.float64]:
+    levels = UnitGrid(sizes).at_all_levels(np.arange(sizes[-1]))
+    precision = sum(np.equal.outer(cells, cells).astype(float) for cells in levels)
+    covariance = np.linalg.inv(precision)
+    covariance.setflags(write=False)
+    return np.asarray(covariance)
+
 
 GRID = UnitGrid()
 # A curve has more noise to bear than an accuracy.
@@ -46,8 +98,8 @@ def outcomes_query(adjacency: Adjacency) -> Query:
 def exact_outcomes(
     codes: NDArray[np.intp],
     predicted: NDArray[np.intp],
-    counted: NDArray[np.bool_],
     n_classes: int,
+    counted: NDArray[np.bool_],
 ) -> ExactSum:
     """Return numbers of records at three levels, of those that are ``counted``.
 

@@ -10,9 +10,8 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of
-from privfeat.estimation.labels import encode_labels
-from privfeat.estimation.problem import Problem
-from privfeat.estimation.scores import ScoredClassifier
+from privfeat.estimation.bases import ScoredClassifier
+from privfeat.estimation.labels import Problem, encode_labels
 from privfeat.networks.docstrings import document
 from privfeat.networks.engine import losses
 from privfeat.networks.model import DPSGDModel

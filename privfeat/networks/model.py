@@ -1,7 +1,6 @@
 """The base class of networks: one private fit, and scores."""
 
 from abc import ABC, abstractmethod
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -12,18 +11,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._types import FIRST_WEIGHTS
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream, SharedKeys
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.devices import check_answers
 from privfeat.core.sums.processes import check_alone, current_team
-from privfeat.estimation.apart import fitted_apart
-from privfeat.estimation.compilation import kept_compiled_code
+from privfeat.estimation.fitting import first_of, fitted_apart, kept_compiled_code
 from privfeat.estimation.inputs import Users, check_users, seed_of
-from privfeat.estimation.problem import Problem
-from privfeat.estimation.team import first_of
-from privfeat.networks.engine.batches import BatchSum, sum_of_batch
-from privfeat.networks.engine.choice import check_rows, choose_engine
+from privfeat.estimation.labels import Problem
+from privfeat.networks.engine.choice import (
+    BatchSum,
+    check_rows,
+    choose_engine,
+    sum_of_batch,
+)
 from privfeat.networks.engine.clipped_sums import dry_run, record_parts
 from privfeat.networks.engine.clipping import shares_of
 from privfeat.networks.engine.network import Network, check_scores, check_separate
@@ -41,7 +43,8 @@ from privfeat.networks.training.adaptive import BOUNDS, with_adaptive_bounds
 from privfeat.networks.training.federated import whole_users
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.memory import largest_microbatch
-from privfeat.networks.training.resuming import finished_run, run_to_end
+from privfeat.networks.training.resuming import finished_run
+from privfeat.networks.training.running import run_to_end
 from privfeat.networks.training.units import Units, fitting_microbatch, single_records
 from privfeat.networks.weights import network_of
 
@@ -107,7 +110,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                 f"augmentation must be 'none' for records of shape {shape}, got "
                 f"{self.augmentation!r}."
             )
-        users = check_users(groups, self.max_group_size, len(records), X)
+        users = check_users(groups, self.max_group_size, len(records), X, y)
         fitted = problem.fitted | {
             "input_shape_": tuple(shape),
             "n_outputs_": problem.n_outputs,
@@ -122,7 +125,9 @@ class DPSGDModel(DPSGDParameters, ABC):
             units, microbatch = self._units(
                 network, records, blank, problem, fitted["pixel_scale_"], users, keys
             )
-            n_units = units.number_in(team)
+            n_units = units.n_units
+            if team.rows == "own":
+                n_units = sum(team.each(n_units))
             plan, n_iter, batch_size = self._plan(n_units)
             fitted["n_iter_"] = n_iter
             # without noise a fit may clip still: only epsilon=inf turns both off
@@ -139,6 +144,7 @@ class DPSGDModel(DPSGDParameters, ABC):
                     "the initial parameters of the network",
                     *units.public,
                     *((_VOUCHED,) if vouched else ()),
+                    *((FIRST_WEIGHTS,) if self.weights is not None else ()),
                     "that all values are finite",
                 ),
                 n_units=n_units,
@@ -211,10 +217,6 @@ class DPSGDModel(DPSGDParameters, ABC):
         """
         self._check_parameters()
         return self._plan(n_units)[0]
-
-    def _so_far(self, parameters: Any, fitted: dict[str, Any]) -> Self:
-        """Return a copy with the parameters of a step, for ``on_step``."""
-        return copy(self)._with_model(dict(parameters), fitted)
 
     def _with_model(self, parameters: Any, fitted: dict[str, Any]) -> Self:
         """Set the attributes of a fit."""

@@ -21,10 +21,8 @@ from privfeat.core.accounting.calibration import DEFAULT_EPSILON, plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import CLIP_RANGE
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.bases import PrivateEstimator
 from privfeat.networks.engine.choice import Engine
 from privfeat.networks.engine.clipping import ClipFactor, ClipStyle, check_clip_norm
 from privfeat.networks.images.augment import Augmentation, voted
@@ -56,6 +54,7 @@ _CHOICES = {
 }
 # Whole numbers from 1 up to these, and those that may be None as well.
 _COUNTS = {"n_copies": 1024, "n_votes": 1024, "local_epochs": 10**4}
+_COUNTS["checkpoint_every"] = 2**63 - 1
 _OPTIONAL_COUNTS = {
     "bands": 256,
     "n_iter": 10**7,
@@ -65,12 +64,10 @@ _OPTIONAL_COUNTS = {
 }
 
 
-class DPSGDParameters(ShowsPrivacy, Parameters):
+class DPSGDParameters(PrivateEstimator):
     """Keeps what an estimator was made with, and checks it when a fit starts."""
 
     model: Model = "mlp"
-    epsilon: float | None = None
-    delta: float = 1e-5
     noise_multiplier: float | None = None
     adjacency: Adjacency = "add_remove"
     accounting: Accounting | None = None
@@ -107,11 +104,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
     local_epochs: int = 1
     local_batch_size: int | None = None
     local_learning_rate: float | None = None
-    ledger: PrivacyLedger | None = None
     checkpoint_dir: str | os.PathLike[str] | None = None
     checkpoint_every: int = 100
     on_step: Callable[[int, Any], object] | None = None
-    random_state: Any = None
     verbose: int = 0
 
     def _check_parameters(self) -> None:
@@ -132,8 +127,9 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         if self.expected_batch_size not in (None, "auto"):
             check_real("expected_batch_size", self.expected_batch_size, low=1e-6)
         if self.bands is not None and self.noise != "banded":
-            message = f"noise must be 'banded' with bands, got {self.noise!r}. Pass it."
-            raise ValueError(message)
+            raise ValueError(
+                f"noise must be 'banded' with bands, got {self.noise!r}. Pass it."
+            )
         self._check_clipping()
         check_bool("trust_model", self.trust_model)
         self._average()
@@ -145,21 +141,21 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
                 f"groups of blocks, or 'all_but_head', got {self.frozen!r}."
             )
         if not isinstance(self.weights, str | os.PathLike | Mapping | None):
-            kind = type(self.weights).__name__
             raise TypeError(
                 "weights must be None, a path, or the parameters_ of another fit, got "
-                f"{kind}."
+                f"{type(self.weights).__name__}."
             )
-        if self.on_step is not None and not callable(self.on_step):
+        if not (self.on_step is None or callable(self.on_step)):
             raise TypeError(f"on_step must be callable, got {self.on_step!r}.")
-        if self.weights is not None and isinstance(self.model, nnx.Module):
+        if isinstance(self.model, nnx.Module) and self.weights is not None:
             raise TypeError(
                 "weights must be None for a model that is a module, which has its own. "
                 "Pass them to load_timm_weights."
             )
         self._check_local()
         check_int("verbose", self.verbose, low=0)
-        check_folder(self.checkpoint_dir, self.checkpoint_every)
+        if self.checkpoint_dir is not None:
+            check_folder(self.checkpoint_dir)
 
     def _check_clipping(self) -> None:
         """Check how gradients are bounded."""
@@ -200,8 +196,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
                 f"ema_decay must be None with average_from, got {self.ema_decay!r}. "
                 "Pass one of them: each is an average."
             )
-        start = check_real("average_from", self.average_from, low=0.0, high=1.0)
-        return Average(0.0, start)
+        start = self.average_from
+        return Average(0.0, check_real("average_from", start, low=0.0, high=1.0))
 
     def _check_local(self) -> None:
         """Check the parameters that only a fit with groups has a use for."""
@@ -253,11 +249,8 @@ class DPSGDParameters(ShowsPrivacy, Parameters):
         bound = sensitivity.clipped_gradient(1.0, self.adjacency)
         query = Query(GRADIENT, bound, count=n_iter, sampling_prob=share)
         epsilon, noise = self.epsilon, self.noise_multiplier
-        if (
-            epsilon is None
-            and noise is not None
-            and not check_real("noise_multiplier", noise, low=0.0, high=1e6)
-        ):
+        given = epsilon is None and noise is not None
+        if given and not check_real("noise_multiplier", noise, low=0.0, high=1e6):
             epsilon, noise = math.inf, None  # without noise there is no other
         budget: dict[str, Any] = {"epsilon": epsilon, "noise_multiplier": noise}
         budget |= {"delta": self.delta, "adjacency": self.adjacency}

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of, check_columns
-from privfeat.estimation.problem import Problem
-from privfeat.estimation.scores import ScoredRegressor
+from privfeat.estimation.bases import ScoredRegressor
+from privfeat.estimation.labels import Problem
 from privfeat.networks.docstrings import document
 from privfeat.networks.engine import losses
 from privfeat.networks.model import DPSGDModel

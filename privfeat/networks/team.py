@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.estimation.problem import Problem
+from privfeat.estimation.labels import Problem
 from privfeat.estimation.team import check_team, spread
 from privfeat.networks.engine.network import Network
 from privfeat.networks.training.loop import Trainer
@@ -60,6 +60,7 @@ def check_same_training(
     if not isinstance(estimator.optimizer, str | None):
         state = optimizer.init(leaves)
         instead["optimizer"] = _operations(optimizer.update, leaves, state, leaves)
+    small = isinstance(records, np.ndarray) and records.nbytes <= _BYTES
     engine = units.engine if isinstance(units.engine, str) else ""
     check_team(
         team,
@@ -71,7 +72,7 @@ def check_same_training(
         units.kind == "user",
         about=f"{shape} {problem.n_outputs} {engine} {initial} {scale.tolist()}",
         instead=instead,
-        compared=_compared(records),
+        compared=slice(None) if small else spread(len(records)),
     )
     if team.rows == "shared":
         # an image more in the folder of one process moves all that come after it
@@ -79,13 +80,6 @@ def check_same_training(
         team.check_same("image files", names.encode())
     if units.kind == "user":
         team.check_same("groups", units.records.slots.tobytes())
-
-
-def _compared(records: Any) -> slice | NDArray[np.intp]:
-    """Return the places of the records that processes compare."""
-    if isinstance(records, np.ndarray) and records.nbytes <= _BYTES:
-        return slice(None)
-    return spread(len(records))
 
 
 def _operations(function: Callable[..., Any], *arguments: Any) -> str:

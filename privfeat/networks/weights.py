@@ -1,7 +1,8 @@
 """The network of an estimator, and public weights that it starts from."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +15,8 @@ from privfeat._checks import require
 from privfeat.core.noise.keys import KeyStream
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import by_name
-from privfeat.networks.models import build
+from privfeat.networks.models import NETWORKS, SimpleVGG
+from privfeat.networks.models.small import parse_simple_vgg
 from privfeat.networks.timm_names import TWINS
 
 Weights = str | os.PathLike[str] | Mapping[str, Any]
@@ -49,6 +51,44 @@ def network_of(
             module = load_timm_weights(module, weights)
         recipe = None
     return Network(module, recipe)
+
+
+def build(
+    name: str, input_shape: tuple[int, ...], n_outputs: int, *, rngs: nnx.Rngs
+) -> nnx.Module:
+    """Return a fresh network for records of ``input_shape``.
+
+    ``name`` is a key of ``NETWORKS``, or ``simpleVGG-...`` (see `SimpleVGG`). A shape
+    is (height, width, channels); for ``"mlp"`` any. ``rngs`` has the key of the initial
+    parameters as its stream ``params``. ValueError if there is no such network, or it
+    does not take records of that shape.
+    """
+    if name != "mlp" and len(input_shape) != 3:
+        raise ValueError(
+            f"records must have shape (height, width, channels) for model={name!r}, "
+            f"got {input_shape}."
+        )
+    if name.lower().startswith("simplevgg"):
+        make: Callable[..., nnx.Module] = partial(SimpleVGG, **parse_simple_vgg(name))
+    elif name in NETWORKS:
+        make = NETWORKS[name]
+    else:
+        raise ValueError(
+            f"model must be one of {', '.join(NETWORKS)} or a simpleVGG, got {name!r}."
+        )
+    with jax.enable_x64(False):  # of float32, whatever the process computes in
+        return make(input_shape, n_outputs, rngs=rngs)
+
+
+def shapes_of(
+    name: str, input_shape: tuple[int, ...], n_outputs: int
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the parameters of `build`, by name; nothing is computed."""
+    made = nnx.eval_shape(
+        lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=0))
+    )
+    leaves = by_name(nnx.to_flat_state(nnx.state(made)))
+    return {name: tuple(leaf.shape) for name, leaf in leaves.items()}
 
 
 def load_parameters(network: nnx.Module, weights: Mapping[str, Any]) -> nnx.Module:

@@ -22,6 +22,7 @@ from privfeat.persistence.saved_models import (
     predictor_of,
     read_statement,
 )
+from privfeat.persistence.written import describe
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 def load(path: PathLike) -> Any:
     """Return the fitted estimator, or pipeline, that ``save`` wrote to a folder.
+
+    What was saved beside it, names of classes, features and columns, is its attribute
+    ``described_``. A copy has it as well (`privfeat.analysis.rates.shifted_rates`), and
+    `save` writes it again, until the estimator is fitted anew.
 
     Raises
     ------
@@ -40,14 +45,18 @@ def load(path: PathLike) -> Any:
     document, steps = read_document(path), read_steps(path)
     if "steps" in document:
         parts = {name: _made(path, saved) for name, saved in steps.items()}
-        return made_pipeline(path, document, parts)
-    estimator = _made(path, steps[""])
-    estimator.privacy_ = read_statement(path, document)
+        estimator = made_pipeline(path, document, parts)
+    else:
+        estimator = _made(path, steps[""])
+        estimator.privacy_ = read_statement(path, document)
+    describe(estimator, document)
     return estimator
 
 
 def _made(path: PathLike, saved: SavedModel) -> Any:
     """Return an estimator with all that was fitted but its statement."""
+    from privfeat.estimation.bases import keep_params
+
     if saved.name in PUBLIC:
         return made_public(path, saved)
     cls, network = getattr(import_module(saved.home), saved.name), saved.parameters
@@ -64,6 +73,7 @@ def _made(path: PathLike, saved: SavedModel) -> Any:
     if network:
         estimator.input_shape_ = tuple(saved.arrays["input_shape_"].tolist())
         estimator.parameters_ = network
+    keep_params(estimator)
     return estimator
 
 

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 # Relative. Another release of dp-accounting may find a slightly larger epsilon.
 _TOLERANCE = 1e-3
 _ROUNDING = 1e-9
+# The fitted arrays of each step, with a letter for each axis: those of one letter are
+# equally long, and ``d`` is the number of features.
+STEPS = {
+    "DPPCA": {"components_": "kd", "explained_variance_ratio_": "k", "mean_": "d"},
+    "DPClassCounts": {"classes_": "m", "counts_": "m", "class_prior_": "m"},
+    "DPQuantiles": {"quantiles_": "qd", "cdf_": "dc"},
+    "DPStandardScaler": {"mean_": "d", "var_": "d", "scale_": "d"},
+}
 
 
 def agrees_with_its_releases(statement: "PrivacyStatement") -> bool:
@@ -84,6 +92,25 @@ def check_shapes(path: PathLike, arrays: Arrays, fitted: dict[str, int]) -> None
         raise damaged(path, "the shapes of its arrays do not agree")
 
 
+def check_step(
+    path: PathLike, name: str, arrays: Arrays, fitted: dict[str, int]
+) -> None:
+    """Raise unless the arrays of a step go together."""
+    sizes = {"d": fitted["n_features_in_"]} if fitted else {}
+    axes = STEPS[name] | ({"feature_names_in_": "d"} if fitted else {})
+    for key, array in arrays.items():
+        letters = axes[key]
+        agree = len(letters) == array.ndim and all(
+            sizes.setdefault(letter, size) == size
+            for letter, size in zip(letters, array.shape, strict=True)
+        )
+        if not agree:
+            raise damaged(path, "the shapes of its arrays do not agree")
+        # transforms divide by it
+        if key == "scale_" and not np.all(array > 0.0):
+            raise damaged(path, f"{key} is not above 0")
+
+
 def check_values(
     path: PathLike, class_names: Any, arrays: Arrays, parameters: Arrays
 ) -> None:
@@ -142,7 +169,7 @@ def check_network(
         raise damaged(path, "its columns have not one name each")
     if shape.ndim != 1 or n_outputs != len(arrays.get("classes_", range(n_outputs))):
         raise damaged(path, "its shapes do not agree")
-    from privfeat.networks.models import shapes_of
+    from privfeat.networks.weights import shapes_of
 
     try:
         wanted = shapes_of(estimator.model, tuple(shape.tolist()), n_outputs)

@@ -75,7 +75,7 @@ def write_model(
     # The document names its arrays by their content, so replacing the document is
     # the one step that changes what a reader sees.
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / name, content)
+    write_atomically(folder / name, content, like=folder / DOCUMENT)
     write_atomically(folder / DOCUMENT, text.encode())
     for old in folder.iterdir():
         if _ARRAYS_NAME.fullmatch(old.name) and old.name != name:
@@ -95,15 +95,27 @@ def read_document(path: PathLike) -> dict[str, Any]:
         raise ModelFileError(
             f"{str(path)!r} is not a privfeat model: it has no {DOCUMENT}."
         ) from error
+    document = checked_json(path, DOCUMENT, content, FORMAT)
+    if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
+        raise damaged(path, f"{DOCUMENT} lacks a field")
+    if not all(isinstance(document.get(key, t()), t) for key, t in _OPTIONAL.items()):
+        raise damaged(path, f"{DOCUMENT} has a field of another type")
+    if not document.keys() <= _FIELDS.keys() | _OPTIONAL.keys() | _OTHER_FIELDS:
+        raise damaged(path, f"{DOCUMENT} has a field too many")
+    return document
+
+
+def checked_json(
+    path: PathLike, name: str, content: bytes, expected: str
+) -> dict[str, Any]:
+    """Return the document of a file that has this format, version and checksum."""
     try:
         document: dict[str, Any] = json.loads(content)
         checksum = digest(document) if isinstance(document, dict) else None
     except (ValueError, RecursionError) as error:
-        raise damaged(path, f"{DOCUMENT} is not JSON, or nested too deep") from error
-    if checksum is None or document.get("format") != FORMAT:
-        raise ModelFileError(
-            f"{str(path)!r} is not a privfeat model: {DOCUMENT} has another format."
-        )
+        raise damaged(path, f"{name} is not JSON, or nested too deep") from error
+    if checksum is None or document.get("format") != expected:
+        raise damaged(path, f"{name} has another format, or is of another program")
     version = document.get("format_version")
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise ModelFileError(
@@ -111,13 +123,7 @@ def read_document(path: PathLike) -> dict[str, Any]:
             f"{FORMAT_VERSION}. Upgrade privfeat."
         )
     if version != FORMAT_VERSION or document.get("sha256") != checksum:
-        raise damaged(path, f"{DOCUMENT} does not match its checksum")
-    if not all(isinstance(document.get(key, 0), t) for key, t in _FIELDS.items()):
-        raise damaged(path, f"{DOCUMENT} lacks a field")
-    if not all(isinstance(document.get(key, t()), t) for key, t in _OPTIONAL.items()):
-        raise damaged(path, f"{DOCUMENT} has a field of another type")
-    if not document.keys() <= _FIELDS.keys() | _OPTIONAL.keys() | _OTHER_FIELDS:
-        raise damaged(path, f"{DOCUMENT} has a field too many")
+        raise damaged(path, f"{name} does not match its checksum")
     return document
 
 

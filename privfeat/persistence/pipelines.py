@@ -32,7 +32,13 @@ from privfeat.persistence.saved_models import (
     read_params,
     read_statement,
 )
-from privfeat.persistence.written import Written, is_ours, written_model, written_params
+from privfeat.persistence.written import (
+    Written,
+    is_from,
+    is_ours,
+    written_model,
+    written_params,
+)
 
 # Pipelines and public steps, and where they are imported from: nothing else is, by a
 # file's word.
@@ -54,7 +60,7 @@ _FIELDS = {"name": str, "estimator": str, "params": dict, "fitted": dict}
 
 def is_pipeline(estimator: Any) -> bool:
     """Return whether this is a pipeline that may be saved, and no subclass of one."""
-    return _is_of(estimator, PIPELINES)
+    return is_from(PIPELINES.get(type(estimator).__name__), estimator)
 
 
 def written_pipeline(pipeline: Any) -> Written:
@@ -146,10 +152,12 @@ def made_pipeline(
     ModelFileError if ``save`` cannot have written it.
     """
     whole, private = read_statement(path, document), document["estimator"] == PIPELINE
-    given = {n: _unfitted(step) for n, step in steps.items()} if private else steps
-    made = getattr(
-        import_module(PIPELINES[document["estimator"]]), document["estimator"]
-    )
+    given = {
+        name: type(step)(**step.get_params(deep=False)) if private else step
+        for name, step in steps.items()
+    }
+    home = PIPELINES[document["estimator"]]
+    made = getattr(import_module(home), document["estimator"])
     params = read_params(path, document["params"])
     if params.keys() & NOT_WRITTEN:  # a folder for private rows among them
         raise damaged(path, "the parameters do not fit the pipeline")
@@ -194,16 +202,10 @@ def made_public(path: PathLike, saved: SavedModel) -> Any:
     return step
 
 
-def _is_of(estimator: Any, homes: Mapping[str, str]) -> bool:
-    name = type(estimator).__name__
-    home = homes.get(name)
-    return home is not None and type(estimator) is getattr(import_module(home), name)
-
-
 def _written_public(name: str, step: Any) -> Written:
     from sklearn.utils.validation import check_is_fitted
 
-    if not _is_of(step, PUBLIC):
+    if not is_from(PUBLIC.get(type(step).__name__), step):
         raise TypeError(
             f"step {name!r} must be of privfeat or one of {', '.join(PUBLIC)} to be "
             f"saved, got {type(step).__name__}. Make what it makes before the pipeline."
@@ -241,8 +243,3 @@ def _checked_public(
     check_values(path, None, arrays, {})
     params = read_params(path, entry["params"])
     return SavedModel(kind, PUBLIC[kind], entry, arrays, {}, fitted, params)
-
-
-def _unfitted(step: Any) -> Any:
-    """Return a step as it was before it was fitted."""
-    return type(step)(**step.get_params(deep=False))

@@ -13,12 +13,13 @@ from privfeat._encoding import decode
 from privfeat._types import LOSS_OPTIONS, ROW_SCALINGS, STAYS_AT_HOME
 from privfeat.exceptions import PrivacyError
 from privfeat.persistence.model_checks import (
+    STEPS,
     agrees_with_its_releases,
     check_shapes,
+    check_step,
     check_values,
 )
 from privfeat.persistence.model_folder import Arrays, ModelFileError, PathLike, damaged
-from privfeat.persistence.preprocessing import STEPS, check_step, fitted_of_step
 
 if TYPE_CHECKING:
     from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -71,7 +72,9 @@ PARAMETERS = {
     "DPLeastSquares": (
         f"{_CLASSIFIER} alpha class_gram class_weight gram_noise prior public ridge"
     ),
-    "DPLeastSquaresRegressor": f"{_SHARED} n_iter ridge target_bounds target_scaling",
+    "DPLeastSquaresRegressor": (
+        f"{_SHARED} n_iter prior ridge target_bounds target_scaling"
+    ),
     "DPNearestMean": _CLASSIFIER,
     "DPNewton": f"{_STEPS} hessian_noise",
 }
@@ -189,12 +192,13 @@ def as_predictor(
     takes.
     """
     from privfeat.estimation.predictor import DEFAULT_BOUNDS, LinearPredictor
-    from privfeat.estimation.probabilities import loss_of_scores
 
-    multilabel = fitted.get("multilabel_", False)
     # two have no parameter of this name
     default = "softmax" if name == "DPNearestMean" else "squared"
     loss = check_choice("loss", params.get("loss", default), LOSS_OPTIONS)
+    multilabel = fitted.get("multilabel_", False)
+    if loss == "auto":
+        loss = "sigmoid" if multilabel else "softmax"
     weight = check_real("alpha", params.get("alpha", 0.0), low=0.0)
     low, high = params.get("target_bounds") or DEFAULT_BOUNDS
     return LinearPredictor(
@@ -205,7 +209,7 @@ def as_predictor(
         row_scaling=check_choice("row_scaling", params["row_scaling"], ROW_SCALINGS),
         classes=arrays.get("classes_"),
         multilabel=multilabel,
-        loss=loss_of_scores(loss, multilabel=multilabel),
+        loss=loss,
         negative_weight=weight if params.get("class_gram") else None,
         bounds=(
             check_real("target_bounds", low, low=-1e100),
@@ -229,7 +233,11 @@ def read_statement(path: PathLike, document: dict[str, Any]) -> "PrivacyStatemen
 
 def fitted_of(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the fitted arrays and numbers of an estimator."""
-    return fitted_of_step(name) if name in STEPS else FITTED[str(home_of(name))]
+    if name not in STEPS:
+        return FITTED[str(home_of(name))]
+    axes = STEPS[name]
+    counts = ("n_features_in_",) if "d" in "".join(axes.values()) else ()
+    return (*axes, *(("feature_names_in_",) if counts else ())), counts
 
 
 def home_of(name: Any) -> str | None:

@@ -14,6 +14,7 @@ from privfeat.persistence.saved_models import known_names
 from privfeat.persistence.written import (
     Written,
     as_text,
+    described,
     is_ours,
     written_model,
     written_params,
@@ -44,7 +45,8 @@ def save(
         Whether to replace a model that the folder already holds. It cannot be fitted
         again without spending its budget again.
     class_names : sequence of str, optional
-        Public names of ``estimator.classes_``, in that order.
+        Public names of ``estimator.classes_``, in that order. Of an estimator that was
+        loaded, this and the two that follow are by default what it was saved with.
     features : mapping, optional
         How the features were made, `FeatureFile.origin`: public. ``privfeat predict``
         compares it with the file that it is given.
@@ -93,6 +95,13 @@ def save(
             "privfeat.export.export_onnx."
         )
     written: Written = (written_pipeline if pipeline else written_model)(estimator)
+    known = described(estimator)
+    if known is not None:
+        class_names = known.class_names if class_names is None else class_names
+        features, table = features or known.features, table or known.table
+    table = table or written.table
+    if table is not None:
+        written = written.of_table()
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(
             f"class_names must have {len(estimator.classes_)} entries, "
@@ -110,7 +119,7 @@ def save(
         "privfeat_version": __version__,
         "estimator": type(estimator).__name__,
         **written.entry,
-        **_named(class_names, features, table or written.table),
+        **_named(class_names, features, table),
     }
     objects = [n for n, array in written.arrays.items() if array.dtype.hasobject]
     arrays = written.arrays | {n: as_plain(n, written.arrays[n]) for n in objects}
@@ -123,20 +132,18 @@ def written_before(
     class_names: Sequence[str] | None,
     features: Mapping[str, Any] | None = None,
     table: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return the parameters and names that `save` writes, of an estimator not fitted.
+) -> None:
+    """Check the parameters and names that `save` writes, of an estimator not fitted.
 
-    Parameters of the steps of a pipeline are checked as well; whether their classes can
-    be saved is not. Commands call it before they fit: what cannot be saved must cost
-    nothing. TypeError or ValueError as for `save`.
+    And those of the steps of a pipeline, but not whether their classes can be saved.
+    Commands call it before they fit: what cannot be saved must cost nothing. TypeError
+    or ValueError as for `save`.
     """
     for _, step in getattr(estimator, "steps", ()):
         written_params(step)
     apart = NOT_WRITTEN if hasattr(estimator, "steps") else frozenset()
-    return {
-        "params": written_params(estimator, apart),
-        **_named(class_names, features, table),
-    }
+    written_params(estimator, apart)
+    _named(class_names, features, table)
 
 
 def _named(

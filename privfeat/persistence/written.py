@@ -1,10 +1,14 @@
-"""What is written of one fitted estimator: JSON and arrays, without what stays home."""
+"""What is written of one fitted estimator: JSON and arrays, without what stays home.
 
+And what a folder says beside the model: names of classes, features and columns.
+"""
+
+import copy
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +16,51 @@ from privfeat._encoding import encode
 from privfeat._types import STAYS_AT_HOME
 from privfeat.persistence.model_folder import Arrays
 from privfeat.persistence.saved_models import OPTIONAL, PARAMETER, fitted_of, home_of
+
+if TYPE_CHECKING:
+    from privfeat.core.statement.privacy_statement import PrivacyStatement
+
+# What a statement of a fit on a table assumes beside what others do.
+DECLARED = (
+    "the declaration of the columns: their names and kinds, bounds, categories, and "
+    "what missing values become"
+)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What `load` found beside a model, as its attribute ``described_``.
+
+    It is of one fit, whose statement it holds: after another one `save` forgets it.
+    """
+
+    fit: "PrivacyStatement"
+    class_names: list[str] | None
+    features: Mapping[str, Any] | None
+    table: Mapping[str, Any] | None
+
+
+def describe(estimator: Any, document: Mapping[str, Any]) -> None:
+    """Give an estimator what the document that it was read from says beside it."""
+    names = (document["class_names"], document.get("features"), document.get("table"))
+    if any(name is not None for name in names):
+        estimator.described_ = Described(statement_of(estimator), *names)
+
+
+def described(estimator: Any) -> Described | None:
+    """Return what is known of an estimator that was loaded, if it is still that fit."""
+    found = getattr(estimator, "described_", None)
+    return found if found and found.fit is statement_of(estimator) else None
+
+
+def statement_of(estimator: Any) -> Any:
+    """Return the statement of an estimator, or of the step of a pipeline that has one.
+
+    None if there is none.
+    """
+    steps = (step for _, step in getattr(estimator, "steps", ()))
+    found = (getattr(part, "privacy_", None) for part in (estimator, *steps))
+    return next((one for one in found if one is not None), None)
 
 
 @dataclass(frozen=True)
@@ -21,6 +70,15 @@ class Written:
     entry: dict[str, Any]
     arrays: Arrays
     table: dict[str, Any] | None = None
+
+    def of_table(self) -> "Written":
+        """Return the same, with statements that take its declaration as public."""
+        entry = copy.deepcopy(self.entry)
+        for part in (entry, *entry.get("steps", ())):
+            if "privacy" in part:
+                others = [one for one in part["privacy"]["public"] if one != DECLARED]
+                part["privacy"]["public"] = [*others, DECLARED]
+        return replace(self, entry=entry)
 
 
 def written_model(estimator: Any) -> Written:
@@ -44,14 +102,22 @@ def written_model(estimator: Any) -> Written:
 
 
 def written_params(estimator: Any, without: frozenset[str] = frozenset()) -> Any:
-    """Return the constructor parameters in written form, but what stays at home."""
-    given = estimator.get_params(deep=False)
+    """Return the parameters of the fit in written form, but what stays at home."""
+    from privfeat.estimation.bases import params_of_fit
+
+    # a network may be told later how to predict, as by n_votes
+    network = hasattr(estimator, "parameters_")
+    given = estimator.get_params(deep=False) if network else params_of_fit(estimator)
     params = {name: value for name, value in given.items() if name not in without}
     params |= {name: None for name in STAYS_AT_HOME if name in params}
     if hasattr(params.get("prior"), "coef_"):
-        from privfeat.linear.parameters.prior import as_array
+        from privfeat.linear.parameters import prior
 
-        params["prior"] = as_array(params["prior"], estimator)
+        params["prior"] = (
+            prior.as_array(params["prior"], estimator)
+            if hasattr(estimator, "classes_")
+            else prior.regression_prior_as_array(params["prior"])
+        )
     if isinstance(params.get("columns"), Mapping):
         from privfeat.preprocessing import plain_columns
 
@@ -73,6 +139,10 @@ def as_text(written: dict[str, Any]) -> dict[str, Any]:
 
 def is_ours(estimator: Any) -> bool:
     """Return whether this is an estimator of privfeat, and no subclass of one."""
+    return is_from(home_of(type(estimator).__name__), estimator)
+
+
+def is_from(home: str | None, estimator: Any) -> bool:
+    """Return whether its class is that which a package has by this name."""
     name = type(estimator).__name__
-    home = home_of(name)
     return home is not None and type(estimator) is getattr(import_module(home), name)

@@ -2,22 +2,24 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
 from sklearn.utils import check_array, get_tags
 
 from privfeat._memory import check_room
-from privfeat._messages import SPARSE, without_warnings
+from privfeat._messages import SPARSE, without_data, without_warnings
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.shares import shares_of_rho
 from privfeat.estimation.inputs import checked
 from privfeat.estimation.labels import read_labels
+from privfeat.estimation.names import check_names, names_of
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.pipeline.records import number_of
 from privfeat.pipeline.steps import Step
@@ -161,6 +163,22 @@ def planned_steps(
     return plans
 
 
+def check_step_names(steps: Sequence[Step], X: Any) -> None:
+    """Raise ValueError if a step has its columns in another order than it gets them.
+
+    Steps get arrays, and cannot know. Public ones are fitted.
+    """
+    names = without_data(names_of, X)
+    for step in steps:
+        if step.private:
+            check_names(step.estimator.get_params(deep=False), names)
+        if not isinstance(step.estimator, OneToOneFeatureMixin):
+            made: Any = ()
+            with suppress(Exception):  # it names none
+                made = step.estimator.get_feature_names_out(names or None)
+            names = list(made)
+
+
 def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
     sampling = step.estimator.get_params(deep=False).get("sampling_prob", 1.0)
     if sampling != 1.0:
@@ -178,6 +196,10 @@ def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
     return plan
 
 
+# Made-up records of a `FeatureHasher`, by its input type.
+_HASHED = {"dict": {"a": 1.0}, "pair": [("a", 1.0)], "string": ["a"]}
+
+
 def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
     """Return how many columns a step makes of so many, and whether they are sparse."""
     if step.private:
@@ -185,17 +207,38 @@ def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
     if isinstance(step.estimator, PublicColumns):
         # not of a row of zeros: 0 may be no category
         return len(step.estimator.get_feature_names_out()), False
-    if step.reads_tables and not step.declared:  # hashes texts: a row of zeros is none
-        return int(step.estimator.n_features), True
     row: Any = np.zeros((1, width))
+    if step.reads_tables and not step.declared:  # hashes texts: a row of zeros is none
+        params = step.estimator.get_params(deep=False)
+        if params.get("input", "content") != "content":  # reads files
+            return int(step.estimator.fit([""]).n_features), True
+        row = [_HASHED.get(params.get("input_type", ""), "a few words")]
     reads = get_tags(step.estimator).input_tags
     if first and step.declared and not reads.two_d_array:
         row = [{}] if reads.dict else [""]
     fitted = step.estimator if step.declared else step.estimator.fit(row)
     # a logarithm of zero; and without warnings, as the fit transforms
     with np.errstate(all="ignore"), without_warnings():
-        made = fitted.transform(row)
+        try:
+            made = fitted.transform(row)
+        except (TypeError, ValueError):
+            if not step.declared:
+                raise
+            return _told(step)  # 0 is no category, an array has no names
     return int(made.shape[1]), sparse.issparse(made)
+
+
+def _told(step: Step) -> tuple[int, bool]:
+    """Return what a step that was fitted before says of the columns that it makes."""
+    try:
+        names = step.estimator.get_feature_names_out()
+    except (AttributeError, ValueError):
+        raise ValueError(
+            f"step {step.name!r} must name what it makes, or take zeros, to be planned "
+            "without records. Pass transformers that have get_feature_names_out."
+        ) from None
+    is_sparse = getattr(step.estimator, "sparse_output", False)
+    return len(names), bool(getattr(step.estimator, "sparse_output_", is_sparse))
 
 
 def facts_of(

@@ -13,18 +13,16 @@ from privfeat._messages import check_columns, without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_steps import private_steps
 from privfeat.core.shares import joined_plans
-from privfeat.core.sums.processes import check_alone
+from privfeat.core.sums.processes import check_alone, current_team
 from privfeat.data import LazyFeatures
-from privfeat.estimation.announcement import announced
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator
+from privfeat.estimation.fitting import announced, fitted_apart
 from privfeat.estimation.inputs import check_users, known_features, seed_of
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
 from privfeat.pipeline.planning import (
+    check_step_names,
     facts_of,
     labels_of,
     planned_steps,
@@ -42,7 +40,7 @@ from privfeat.pipeline.records import (
 from privfeat.pipeline.steps import read_steps
 
 
-class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
+class PrivatePipeline(PredictsBySteps, PrivateEstimator):
     """Private steps one after the other, with one budget for all of them.
 
     What each step learns of the records, a scaler its moments and a classifier its
@@ -150,16 +148,12 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
     """
 
     steps: Sequence[tuple[str, Any]] = field(kw_only=False)
-    epsilon: float | None = None
-    delta: float = 1e-5
     rho: float | None = None
     adjacency: Adjacency = "add_remove"
     accounting: Accounting = "exact"
     arithmetic: Arithmetic = "float64"
     shares: Mapping[str, float] | None = None
     max_group_size: int | None = None
-    ledger: PrivacyLedger | None = None
-    random_state: Any = None
     verbose: int = 0
 
     @fitted_apart
@@ -203,7 +197,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         rows = rows_of(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)
-        users = check_users(groups, self.max_group_size, number_of(rows), X)
+        users = check_users(groups, self.max_group_size, number_of(rows), X, y)
         rows, left = through_public_steps(rows, steps)
         if y is None and hasattr(left[-1].estimator, "predict"):
             raise ValueError("fit requires y to be passed, but the target y is None.")
@@ -213,13 +207,11 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         unit: Unit = "record" if users is None else "user"
         shared = shared_by(self, whole, steps, keys)
         parts = planned_steps(
-            left,
-            rows.shape[1],
-            shared,
-            labels,
-            is_sparse=issparse(rows),
-            given=(X, y),
+            left, rows.shape[1], shared, labels, is_sparse=issparse(rows), given=(X, y)
         )
+        check_step_names(steps, X)
+        if hasattr(first := left[0].estimator, "warn_of_records"):
+            first.warn_of_records(rows)
         begun = private_steps(
             self,
             whole,
@@ -232,7 +224,8 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
             arithmetic=self.arithmetic,
             classes_read=reads_classes(left[-1], labels),
         )
-        facts, shown = begun.statement.public, announced(self, begun.statement)
+        facts = begun.statement.public
+        shown = announced(self, begun.statement, current_team())
         ids = None if users is None else users.ids  # one reading for all steps
         with begun.charging(), shown:
             for step in left:
@@ -286,6 +279,7 @@ class PrivatePipeline(ShowsPrivacy, PredictsBySteps, Parameters):
         shared = shared_by(self, self._whole(), steps)
         labels = labels_of(steps[-1], y)
         planned_steps(steps, n_features, shared, labels, given=(X, y))
+        check_step_names(steps, X)
 
     def _whole(self) -> ReleasePlan:
         """Return a plan of one release for the whole budget."""

@@ -15,7 +15,7 @@ from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.plain import plain_row, with_floats
 from privfeat.data.sharing import check_apart
-from privfeat.estimation.apart import is_charged
+from privfeat.estimation.fitting import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.pipeline.steps import Step
 

@@ -13,9 +13,10 @@ from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.confidence import BOX_STEP, exact_class_counts
 from privfeat.estimation.labels import read_labels
-from privfeat.preprocessing.private import PrivateStep
+from privfeat.preprocessing.private import PrivateStep, document
 
 
+@document
 class DPClassCounts(PrivateStep):
     """Count the records of each class, privately.
 
@@ -24,10 +25,7 @@ class DPClassCounts(PrivateStep):
     classes : array-like of shape (n_classes,), optional
         All labels that there can be: **public**, at least two. None reads them from
         ``y``, and warns: a rare label would show.
-    epsilon, delta, rho, noise_multiplier, adjacency, arithmetic
-        As of `DPStandardScaler`, like all that follow.
-    max_group_size, ledger, random_state
-        As of `DPStandardScaler`.
+    {budget}
 
     Attributes
     ----------
@@ -50,8 +48,7 @@ class DPClassCounts(PrivateStep):
     **Public.** ``classes``, that all labels are among them, all parameters but
     ``random_state``; under replace-one the number of records.
 
-    **Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
-    with ``arithmetic="float64"``.
+    {unprotected}
 
     Examples
     --------

@@ -1,11 +1,8 @@
 """DPPCA: principal directions from one noisy matrix of second moments."""
 
 import math
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
@@ -14,16 +11,15 @@ from privfeat._checks import check_int, check_real
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
-from privfeat.core.bounds.rows import clip_rows
-from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.sums.devices import check_devices
-from privfeat.core.sums.records import CHUNK_ROWS, Chunk
+from privfeat.core.sums.processes import current_team
 from privfeat.core.sums.statistics import exact_gram
-from privfeat.preprocessing.private import Floats, PrivateTransformer
-from privfeat.solvers.cost import check_gram_cost
+from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.preprocessing.private import Floats, PrivateTransformer, document
+from privfeat.solvers.spectrum import check_gram_cost
 
 
+@document
 class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     """Project rows on the directions of largest second moment, found privately.
 
@@ -38,10 +34,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     center : array-like of shape (n_features,), optional
         What is subtracted from rows before: **public**. Default: nothing, as for rows
         that were scaled to mean 0.
-    epsilon, delta, rho, noise_multiplier, adjacency, arithmetic
-        As of `DPStandardScaler`, like all that follow.
-    max_group_size, ledger, random_state
-        As of `DPStandardScaler`.
+    {budget}
 
     Attributes
     ----------
@@ -53,10 +46,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         makes the last ones larger.
     mean_ : array of shape (n_features,)
         ``center``, or zeros.
-    privacy_ : PrivacyStatement
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        If the columns have names.
+    {attributes}
 
     Notes
     -----
@@ -75,8 +65,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     values are finite, all parameters but ``random_state``; under replace-one the number
     of records.
 
-    **Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
-    with ``arithmetic="float64"``.
+    {unprotected}
 
     References
     ----------
@@ -174,8 +163,18 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     ) -> None:
         n_features = records.shape[1]
         center = self._center(n_features)
-        rows = ClippedRows(records, counted, center, self._norm(n_features))
-        gram = mechanism.release("gram", exact_gram(rows), symmetric=True)
+        rows = BoundedRows(
+            records,
+            np.full((len(records), 1), -1),
+            row_scaling="clip",
+            clip_norm=self._norm(n_features),
+            intercept_scaling=None,
+            team=current_team(),
+            kept=counted,
+            private=True,
+        )
+        exact = exact_gram(rows.centred(center, mechanism))
+        gram = mechanism.release("gram", exact, symmetric=True)
         values, vectors = np.linalg.eigh(gram.value)
         order = np.argsort(values)[::-1]
         above = np.maximum(values[order], 0.0)
@@ -187,44 +186,3 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         )
         self.explained_variance_ratio_ = above[: len(first)] / max(above.sum(), 1e-300)
         self.mean_ = center
-
-
-class ClippedRows:
-    """Rows for the sums of the core: centred, clipped, on its grid, in chunks.
-
-    ``records``, of shape (n_samples, n_features), are sensitive, and ``counted`` says
-    which of them count. ``center``, of shape (n_features,), and ``clip_norm`` are
-    public.
-    """
-
-    sparse = False
-    users: UserClip | None = None
-
-    def __init__(
-        self,
-        records: Floats,
-        counted: NDArray[np.bool_],
-        center: Floats,
-        clip_norm: float,
-    ) -> None:
-        check_devices(private=True)
-        self._records, self._counted, self._center = records, counted, center
-        self._clip_norm, self.n_columns = clip_norm, records.shape[1]
-        self.step: float | None = grid_step(clip_norm)
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Yield the records, `CHUNK_ROWS` at a time, the last filled up with zeros."""
-        for start in range(0, len(self._records), CHUNK_ROWS):
-            part = self._records[start : start + CHUNK_ROWS] - self._center
-            missing = CHUNK_ROWS - len(part)
-            kept = self._counted[start : start + CHUNK_ROWS]
-            clipped = clip_rows(
-                np.pad(part, ((0, missing), (0, 0))),
-                clip_norm=self._clip_norm,
-                row_scaling="clip",
-            )
-            there = np.pad(kept, (0, missing))
-            with jax.enable_x64(True):  # norms are of float64
-                rows = jnp.where(there[:, None], clipped.rows, jnp.float32(0.0))
-                norms = jnp.where(there, clipped.norms, 0.0)
-            yield Chunk(rows, norms, jnp.zeros((CHUNK_ROWS, 1), jnp.int32))

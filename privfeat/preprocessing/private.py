@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,10 +12,10 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_choice, check_int
+from privfeat._messages import check_columns
 from privfeat._types import ARITHMETICS, Adjacency, Arithmetic
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.exact import check_planned
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
@@ -24,34 +24,55 @@ from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import MAX_ROWS
 from privfeat.data import LazyFeatures
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator
+from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import (
     check_users,
     checked,
     known_features,
     seed_of,
 )
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
+from privfeat.estimation.names import check_names
 
+T = TypeVar("T", bound=type)
 Floats = NDArray[np.float64]
+# What docstrings have in common, by their placeholders.
+_TEXTS = {
+    "budget": """epsilon, delta : float
+        As of `DPStandardScaler`, like all that follow.
+    rho, noise_multiplier : float, optional
+    adjacency : {"add_remove", "replace_one"}, default="add_remove"
+    arithmetic : {"float64", "exact"}, default="float64"
+    max_group_size : int, optional
+    ledger : PrivacyLedger, optional
+    random_state : None or int""",
+    "attributes": """privacy_ : PrivacyStatement
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        If the columns have names.""",
+    "unprotected": """\
+**Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
+    with ``arithmetic="float64"``.""",
+}
 
 
-class PrivateStep(ShowsPrivacy, Parameters, ABC):
+def document(cls: T) -> T:
+    """Fill the shared parts into the placeholders of a class docstring."""
+    cls.__doc__ = (cls.__doc__ or "").format(**_TEXTS)
+    return cls
+
+
+class PrivateStep(PrivateEstimator, ABC):
     """An estimator that learns by releases, and tells them beforehand (`planned`).
 
     A subclass says what it releases (`_queries`) and draws it (`_learn`).
     """
 
-    epsilon: float | None = None
-    delta: float = 1e-5
     rho: float | None = None
     noise_multiplier: float | None = None
     adjacency: Adjacency = "add_remove"
     arithmetic: Arithmetic = "float64"
     max_group_size: int | None = None
-    ledger: PrivacyLedger | None = None
-    random_state: Any = None
 
     # what a fit sets beside ``privacy_`` and the number and names of features
     _learned: ClassVar[tuple[str, ...]] = ()
@@ -95,7 +116,7 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
         n_features = getattr(self, "n_features_in_", 0)
         plan = self.planned(n_features)
         self._check_size(n_features)
-        users = check_users(groups, self.max_group_size, n_records, X)
+        users = check_users(groups, self.max_group_size, n_records, X, y)
         check_devices(private=plan.private)
         fit = private_fit(
             self,
@@ -154,6 +175,9 @@ class PrivateStep(ShowsPrivacy, Parameters, ABC):
     def _check_size(self, n_features: int) -> None:
         """Refuse, or warn of, more columns than this machine has room for."""
 
+    def warn_of_records(self, rows: Any) -> None:
+        """Warn of parameters that look as if they were taken from these rows."""
+
     @abstractmethod
     def _queries(self, n_features: int) -> list[Query]:
         """Return what a fit releases, for one record; refuse wrong parameters."""
@@ -207,7 +231,9 @@ class PrivateTransformer(TransformerMixin, PrivateStep):
             check_is_fitted(self, self._learned[0])
         if isinstance(X, LazyFeatures):
             X = X[:]
+        check_columns(X=X)
         rows: Floats = checked(validate_data, self, X, dtype=np.float64, reset=reset)
+        check_names(self.get_params(deep=False), getattr(self, "feature_names_in_", ()))
         return rows
 
     def _outputs(self, X: Any, width: int) -> Floats:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
-from privfeat.data.tables import arrow_values
+from privfeat.data.tables import arrow_values, column_values
 from privfeat.preprocessing.declaration import Column, parse_columns
 from privfeat.preprocessing.values import Refusals, outputs_of
 
@@ -272,7 +272,7 @@ def _values(
         return {
             column.name: without_data(arrow_values, X.column(column.name))
             if arrow
-            else array_of(X[column.name])
+            else column_values(X[column.name], exact=column.kind == "category")
             for column in declared
             if column.outputs
         }

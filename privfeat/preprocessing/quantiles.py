@@ -14,19 +14,22 @@ from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.confidence import BOX_STEP, exact_level_counts
 from privfeat.core.sums.totals import ExactSum
+from privfeat.estimation.bases import with_params_of_fit
 from privfeat.preprocessing.private import (
     Floats,
     PrivateTransformer,
     column_bounds,
+    document,
     placed,
 )
-from privfeat.solvers.cost import check_release_cost
 from privfeat.solvers.levels import agreed
+from privfeat.solvers.spectrum import check_release_cost
 
 # A cell is four of the next level.
 _PARTS = 4
 
 
+@document
 class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
     """Quantiles of columns, and their ranks as features, found privately.
 
@@ -40,10 +43,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         arrays of shape (n_features,). Values outside are cut to them.
     n_levels : int, default=4
         The bounds are cut into ``4**n_levels`` cells of equal width; in [1, 6].
-    epsilon, delta, rho, noise_multiplier, adjacency, arithmetic
-        As of `DPStandardScaler`, like all that follow.
-    max_group_size, ledger, random_state
-        As of `DPStandardScaler`.
+    {budget}
 
     Attributes
     ----------
@@ -51,10 +51,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         In the units of the columns.
     cdf_ : array of shape (n_features, n_cells + 1)
         Part of the records up to each edge of the cells: from 0 to 1, never falling.
-    privacy_ : PrivacyStatement
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        If the columns have names.
+    {attributes}
 
     Notes
     -----
@@ -75,8 +72,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
     **Public.** ``bounds``, the number and names of columns, that all values are finite,
     all parameters but ``random_state``; under replace-one the number of records.
 
-    **Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
-    with ``arithmetic="float64"``.
+    {unprotected}
 
     References
     ----------
@@ -99,6 +95,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
 
     _learned: ClassVar[tuple[str, ...]] = ("quantiles_", "cdf_")
 
+    @with_params_of_fit
     def transform(self, X: ArrayLike) -> Floats:
         """Return the rank of each value: the part of the records up to it, in [0, 1].
 
@@ -114,6 +111,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         columns = zip(rows.T, edges, self.cdf_, strict=True)
         return np.stack([np.interp(*column) for column in columns], axis=1)
 
+    @with_params_of_fit
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """Return the values of these ranks, (n_samples, n_features).
 

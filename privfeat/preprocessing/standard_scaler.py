@@ -12,15 +12,17 @@ from privfeat._types import ADJACENCIES
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
+from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.sums.confidence import BOX_STEP, exact_column_moments
-from privfeat.estimation.parameters import warn_of_extremes
+from privfeat.estimation.bases import warn_of_extremes, with_params_of_fit
 from privfeat.preprocessing.private import (
     Floats,
     PrivateTransformer,
     column_bounds,
+    document,
     placed,
 )
-from privfeat.solvers.public import shrunk_towards
+from privfeat.solvers.spectrum import shrunk_towards
 
 MOMENTS = "moments"
 # Squared scale of the means, for squares of scale 1; see the notes of the class.
@@ -28,6 +30,7 @@ _MEAN_SHARE = {"add_remove": 1 / 2, "replace_one": 3 / 8}
 _SMALLEST_VARIANCE = 1e-9  # of what has no noise, on a grid of 2**-20
 
 
+@document
 class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     """Scale columns to mean 0 and variance 1, with a private mean and variance.
 
@@ -40,8 +43,8 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         bounds suit all columns, and those of the records themselves would leak.
     epsilon, delta, rho, noise_multiplier : float, optional
         The budget: one of epsilon (default 1), rho and noise_multiplier.
-    adjacency : {"add_remove", "replace_one"}, default="add_remove"
-    arithmetic : {"float64", "exact"}, default="float64"
+    adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
+    arithmetic : {{"float64", "exact"}}, default="float64"
         ``"exact"`` draws discrete noise, which has no weakness of floating point.
     max_group_size : int, optional
         With ``groups`` in `fit`: at most so many records of a user count; the noise
@@ -55,10 +58,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     ----------
     mean_, var_, scale_ : arrays of shape (n_features,)
         In the units of the columns; ``scale_`` is the root of ``var_``, above 0.
-    privacy_ : PrivacyStatement
-    n_features_in_ : int
-    feature_names_in_ : array of str
-        If the columns have names.
+    {attributes}
 
     Notes
     -----
@@ -87,8 +87,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     **Public.** ``bounds``, the number and names of columns, that all values are finite,
     all parameters but ``random_state``; under replace-one the number of records.
 
-    **Not protected.** Timing; a seed that somebody guesses; the low bits of the noise
-    with ``arithmetic="float64"``.
+    {unprotected}
 
     Rows that follow have a norm of about ``sqrt(d)``: `after_scaling` has parameters
     for the estimator that gets them.
@@ -108,6 +107,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     _learned: ClassVar[tuple[str, ...]] = ("mean_", "var_", "scale_")
 
+    @with_params_of_fit
     def transform(self, X: ArrayLike) -> Floats:
         """Return ``(X - mean_) / scale_``, of values cut to their bounds.
 
@@ -180,10 +180,15 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
         rows, n_records = super()._records(X, y)
+        if not isinstance(self.ledger, PartOfCharge):  # a pipeline has warned before
+            self.warn_of_records(rows)
+        return rows, n_records
+
+    def warn_of_records(self, rows: NDArray[Any]) -> None:
+        """Warn if ``bounds`` look as if they were taken from these rows."""
         low, high = self._given_bounds(rows.shape[1])
         if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
             warn_of_extremes("bounds", low, high, rows)
-        return rows, n_records
 
     def _learn(
         self,

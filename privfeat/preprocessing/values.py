@@ -6,7 +6,7 @@ a row becomes follows from that row and the declaration alone.
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -31,7 +31,8 @@ _RULES = {
     "numeric": "numbers, as in 1234.5",
     "integer": "whole numbers",
     "boolean": "true and false, yes and no, or 1 and 0",
-    "category": "texts or numbers",
+    "category": "texts or numbers, and codes of 2**53 and more not as floats, which "
+    "one gap makes of a column of whole numbers",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}
@@ -164,12 +165,15 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _absent(column: Column, value: Any) -> bool:
     """Return whether a value says that there is none."""
-    if isinstance(value, str):
-        return not value.strip() or category_of(value) in column.texts
     if value is None or type(value).__name__ in ABSENT:
         return True
+    text = isinstance(value, str)
     number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    return number and (value != value or category_of(value) in column.texts)
+    if (text and not value.strip()) or (number and value != value):
+        return True
+    with suppress(TypeError):
+        return (text or number) and category_of(value) in column.texts
+    return False  # a rounded float, which a reader of categories refuses
 
 
 def _reader(column: Column) -> Callable[[Any], float]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,32 +12,28 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_between
-from privfeat._messages import array_of, without_data
+from privfeat._messages import without_data
 from privfeat._types import Adjacency
+from privfeat._warnings import warn, warnings_shown
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.release import Release
 from privfeat.core.sums.confidence import exact_level_counts
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.totals import ExactSum
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
+from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import check_users
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.scores import ScoredClassifier
 from privfeat.metrics.budget import PrivateEvaluation
-from privfeat.metrics.levels import UnitGrid
-from privfeat.metrics.predictions import NO_MEMORY, codes_of, record_by_record, rows_of
-from privfeat.persistence import is_ours
+from privfeat.metrics.predictions import assumed_of, record_by_record
+from privfeat.metrics.tables import UnitGrid
+from privfeat.recalibration.temperature import labelled_rows, probabilities_of
 from privfeat.solvers.levels import agreed
 
 GRID = UnitGrid((4, 16, 64, 256))
 
 
-class ConformalClassifier(
-    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, Parameters
-):
+class ConformalClassifier(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator):
     """Predict sets of classes that hold the true one as often as is asked.
 
     A set holds each class whose probability is at least one minus a threshold, which is
@@ -65,7 +62,7 @@ class ConformalClassifier(
     ----------
     threshold_ : float
         One minus the least probability of a class in a set; infinite if there were too
-        few records for the noise: then every set holds every class.
+        few records for the noise. From 1 on every set holds every class: ``fit`` warns.
     classes_ : array of shape (n_classes,)
     privacy_ : PrivacyStatement
         Cost of ``fit`` alone, for its records.
@@ -126,11 +123,7 @@ class ConformalClassifier(
     estimator: Any = field(kw_only=False)
     alpha: float = 0.1
     failure_prob: float = 0.01
-    epsilon: float | None = None
-    delta: float = 1e-5
     adjacency: Adjacency = "add_remove"
-    ledger: PrivacyLedger | None = None
-    random_state: Any = None
 
     @fitted_apart
     def fit(self, X: Any, y: ArrayLike, groups: ArrayLike | None = None) -> Self:
@@ -159,8 +152,9 @@ class ConformalClassifier(
         check_between("failure_prob", self.failure_prob, 0.0, 1.0)
         if getattr(self.estimator, "multilabel_", False):
             raise ValueError("estimator must predict one label a record, got several.")
-        rows, classes = rows_of(self.estimator, X), np.asarray(self.estimator.classes_)
-        users = check_users(groups, None if groups is None else 1, len(rows), X)
+        rows, codes = labelled_rows(self.estimator, X, y)
+        most = None if groups is None else 1
+        users = check_users(groups, most, len(rows), X, y)
         budget = PrivateEvaluation(
             self.epsilon,
             self.delta,
@@ -171,10 +165,8 @@ class ConformalClassifier(
         )
         bound = replacement.level_counts(len(GRID.sizes), self.adjacency)
         plan = budget.plan([Query("conformity", bound)])
-        codes = codes_of("y", array_of(y), classes)
-        if len(codes) != len(rows) or not len(codes):
-            raise ValueError("X and y must have the same number of rows, at least 1.")
-        p = record_by_record(self.estimator, "predict_proba", rows, self._checked)
+        checked = partial(probabilities_of, self.estimator)
+        p = record_by_record(self.estimator, "predict_proba", rows, checked)
         cells = GRID.cells(1.0 - p[np.arange(len(codes)), codes])
 
         def counts(counted: NDArray[np.bool_]) -> ExactSum:
@@ -184,7 +176,7 @@ class ConformalClassifier(
             "the classifier, and all constructor parameters but random_state",
             "the classes, and that all labels are among them",
         ]
-        facts += [NO_MEMORY] * (not is_ours(self.estimator))
+        facts += assumed_of(self.estimator)
         released = budget.release(
             plan,
             {"conformity": counts},
@@ -194,7 +186,17 @@ class ConformalClassifier(
             forget=("threshold_",),
         )
         self.threshold_ = self._threshold(released["conformity"])
-        self.classes_ = classes
+        self.classes_ = np.asarray(self.estimator.classes_)
+        if self.threshold_ >= GRID.edges[-1]:
+            with warnings_shown():  # the budget is spent
+                warn(
+                    "sets must leave out classes to say anything, but these hold all "
+                    f"of them (threshold_ = {self.threshold_:g}): there are too few "
+                    "records for the noise, or the classifier is wrong too often for "
+                    "this alpha. Take more records, a larger epsilon, or a larger "
+                    "alpha.",
+                    UserWarning,
+                )
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -205,7 +207,8 @@ class ConformalClassifier(
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return what the estimator predicts, of shape (n_samples, n_classes)."""
         check_is_fitted(self, "threshold_")
-        return self._checked(without_data(self.estimator.predict_proba, X))
+        predicted = without_data(self.estimator.predict_proba, X)
+        return probabilities_of(self.estimator, predicted)
 
     def predict_set(self, X: Any) -> NDArray[np.bool_]:
         """Return which classes are in the set of each record, (n_samples, n_classes).
@@ -215,15 +218,6 @@ class ConformalClassifier(
         cells = GRID.cells(1.0 - self.predict_proba(X))
         # a cell is inside if its upper edge is
         return np.asarray(GRID.edges[1:][cells] <= self.threshold_)
-
-    def _checked(self, predicted: Any) -> NDArray[np.float64]:
-        given = array_of(predicted, np.float64)
-        shape = (len(self.estimator.classes_),)
-        if given.shape[1:] != shape or not np.all(np.isfinite(given)):
-            raise ValueError(
-                "estimator must predict finite probabilities, one for each class."
-            )
-        return given
 
     def _threshold(self, release: Release) -> float:
         """Return the smallest edge that is surely large enough: see Notes."""

@@ -16,34 +16,28 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
+from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.scores import ScoredClassifier
-from privfeat.metrics.predictions import codes_of, record_by_record, rows_of
-from privfeat.persistence import is_ours
+from privfeat.metrics.predictions import (
+    assumed_of,
+    codes_of,
+    record_by_record,
+    rows_of,
+)
 
 # Base-2 logarithms of the temperatures to choose from.
 LOG_RANGE = (-4.0, 4.0)
 _SMALLEST = 1e-12
-# Assumed of a classifier that is not ours.
-_NO_MEMORY = (
-    "that the classifier, which got one record at a time, keeps nothing of a record "
-    "for the next"
-)
 
 
-class TemperatureScaling(
-    ShowsPrivacy, ScoredClassifier, MetaEstimatorMixin, Parameters
-):
+class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator):
     """Make a fitted classifier as confident as it is accurate.
 
     Probabilities ``p`` become ``p**(1/T)``, normalized: for a softmax, its scores are
@@ -116,12 +110,8 @@ class TemperatureScaling(
 
     estimator: Any = field(kw_only=False)
     public: bool = False
-    epsilon: float | None = None
-    delta: float = 1e-5
     adjacency: Adjacency = "add_remove"
     n_iter: int = 6
-    ledger: PrivacyLedger | None = None
-    random_state: Any = None
 
     @fitted_apart
     def fit(self, X: Any, y: ArrayLike) -> Self:
@@ -160,11 +150,7 @@ class TemperatureScaling(
             )
         keys = KeyStream(seed_of(self.random_state))
         plan = None if public else self._plan()
-        classes = np.asarray(self.estimator.classes_)
-        features = rows_of(self.estimator, X)
-        codes = codes_of("y", array_of(y), classes)
-        if len(codes) != len(features) or not len(codes):
-            raise ValueError("X and y must have the same number of rows, at least 1.")
+        features, codes = labelled_rows(self.estimator, X, y)
         if plan is None:
             log_p = self._log_probabilities(features)
             self.__dict__.pop("privacy_", None)
@@ -179,7 +165,7 @@ class TemperatureScaling(
                 "that all values are finite and all labels among the classes",
             ]
             known += ["the number of records"] * (self.adjacency == "replace_one")
-            known += [_NO_MEMORY] * (not is_ours(self.estimator))
+            known += assumed_of(self.estimator)
             fit = private_fit(
                 self,
                 plan,
@@ -190,7 +176,7 @@ class TemperatureScaling(
             )
             with fit.drawing() as mechanism:
                 self.temperature_ = self._noisy_bisection(log_p, codes, mechanism)
-        self.classes_ = classes
+        self.classes_ = np.asarray(self.estimator.classes_)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -221,14 +207,8 @@ class TemperatureScaling(
 
     def _logarithms(self, predicted: Any) -> NDArray[np.float64]:
         """Return the logarithms of probabilities, row by row."""
-        given = array_of(predicted, np.float64)
-        shape = (len(self.estimator.classes_),)
-        if given.shape[1:] != shape or not np.all(np.isfinite(given)):
-            raise ValueError(
-                "estimator must predict finite probabilities, one for each class."
-            )
-        logarithms: NDArray[np.float64] = np.log(np.maximum(given, _SMALLEST))
-        return logarithms
+        given = probabilities_of(self.estimator, predicted)
+        return np.asarray(np.log(np.maximum(given, _SMALLEST)))
 
     def _noisy_bisection(
         self,
@@ -248,6 +228,26 @@ class TemperatureScaling(
             )
             low, high = (middle, high) if gap.value > 0.0 else (low, middle)
         return float(2.0 ** (0.5 * (low + high)))
+
+
+def probabilities_of(estimator: Any, predicted: Any) -> NDArray[np.float64]:
+    """Return what a classifier predicts, (n_samples, n_classes), if it is that."""
+    given = array_of(predicted, np.float64)
+    shape = (len(estimator.classes_),)
+    if given.shape[1:] != shape or not np.all(np.isfinite(given)):
+        raise ValueError(
+            "estimator must predict finite probabilities, one for each class."
+        )
+    return given
+
+
+def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
+    """Return the rows of a classifier, and the place of each label in its classes."""
+    rows = rows_of(estimator, X)
+    codes = codes_of("y", array_of(y), np.asarray(estimator.classes_))
+    if len(codes) != len(rows) or not len(codes):
+        raise ValueError("X and y must have the same number of rows, at least 1.")
+    return rows, codes
 
 
 def _likeliest_temperature(

@@ -19,8 +19,6 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
     out of them; texts from outside stand in fenced blocks. ImportError if jinja2 or
     matplotlib is missing.
     """
-    named = report.dataset or (report.provenance or {}).get("dataset")
-    data = str(named or "unknown")
     metadata: dict[str, Any] = {
         "library_name": "privfeat",
         "license": license_name,
@@ -28,18 +26,21 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
         "tags": ["differential-privacy", "privfeat"],
     }
     metrics: list[dict[str, Any]] = []
+    measured_on = ""
     if report.evaluation is not None:
-        metrics = metrics_of(report.evaluation)
+        metrics, measured_on = metrics_of(report.evaluation), report.evaluated_on
     if report.calibration is not None:
+        measured_on = report.test_name
         accuracy, ece = report.calibration.accuracy, report.calibration.ece
         metrics = [
             {"type": "accuracy", "value": round(accuracy, 6)},
             {"type": "expected_calibration_error", "value": round(ece, 6)},
         ]
     if metrics:
+        measured_on = measured_on or "unknown"
         result = {
             "task": {"type": report.task},
-            "dataset": {"name": data, "type": data},
+            "dataset": {"name": measured_on, "type": measured_on},
             "metrics": metrics,
         }
         metadata["model-index"] = [{"name": report.title, "results": [result]}]

@@ -24,10 +24,6 @@ def columns_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return a row for each declared column, what is predicted first.
 
     ``table`` is as `privfeat.persistence.load_table` returns it.
-
-    >>> said = {"age": {"kind": "integer", "bounds": [18, 100], "unit": "years"}}
-    >>> columns_of({"columns": said, "target": None})[0]["may be"]
-    '18 to 100 years'
     """
     columns, target = table["columns"], table["target"]
     names = sorted(columns, key=lambda name: name != target)

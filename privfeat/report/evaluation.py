@@ -51,8 +51,9 @@ def tables_of(
 
 
 def recall_rows(recall: "Estimate", class_names: Sequence[str]) -> list[dict[str, str]]:
-    """Return a row for each class."""
-    parts = zip(class_names, recall.each(), strict=True)
+    """Return a row for each class, by its number where classes have no names."""
+    names = class_names or map(str, range(len(recall.value)))
+    parts = zip(names, recall.each(), strict=True)
     return [{"class": name, **_cells(one)} for name, one in parts]
 
 
@@ -75,11 +76,7 @@ def exact_recall(
 
 
 def exact_errors(y: ArrayLike, predicted: ArrayLike) -> dict[str, float]:
-    """Return the figures of a regressor on public records, by their names.
-
-    >>> exact_errors([0.0, 2.0], [0.0, 1.0])["R squared"]
-    0.5
-    """
+    """Return the figures of a regressor on public records, by their names."""
     from sklearn import metrics
 
     return {

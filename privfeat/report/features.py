@@ -11,7 +11,16 @@ _STEPS = (
     "Then each step made numbers of those before it. What a step learned of all "
     "records is among the releases, inside the promise."
 )
+_FIRST = "Steps that learn nothing made numbers of each record by itself."
 _RECORDS = "The network was trained on the records themselves, from the input on."
+_PARTLY = (
+    "Parts of the network kept the values that they started with; the others were "
+    "trained on the records themselves."
+)
+_STARTED = (
+    "It started from weights of another training: what that one learned of its own "
+    "records is not covered by the promise."
+)
 _UNKNOWN = (
     "The model was fitted to arrays of numbers (features), and does not know how they "
     "were made. If other records had a part in those of one record, as in a scaler "
@@ -28,26 +37,29 @@ def features_in_words(
     *,
     table: bool = False,
     network: bool = False,
+    frozen: bool = False,
+    weights: bool = False,
     steps: bool = False,
 ) -> str:
     """Return what the features are, and what of them the promise covers.
 
     ``origin`` is how they were made: `privfeat.data.FeatureFile.origin`, None if nobody
     knows. ``table``: they are the columns of a table. ``network``: one was trained on
-    the records, so that there are no features. ``steps``: those of a pipeline come
+    the records, so that there are no features; ``frozen`` parts of it not, and it had
+    ``weights`` to start with. ``steps``: those of a pipeline come
     between them and the model.
-
-    >>> features_in_words({"model": "ngrams"})[:31]
-    'The records are texts. Pieces o'
     """
+    if network:
+        told = [_TABLE] * table + [_FIRST] * steps + [_PARTLY if frozen else _RECORDS]
+        return " ".join(told + [_STARTED] * weights)
     if steps:
-        return f"{_made(origin, table=table, network=network)} {_STEPS}"
-    return _made(origin, table=table, network=network)
+        return f"{_made(origin, table=table)} {_STEPS}"
+    return _made(origin, table=table)
 
 
-def _made(origin: Mapping[str, Any] | None, *, table: bool, network: bool) -> str:
-    if table or network:
-        return _TABLE if table else _RECORDS
+def _made(origin: Mapping[str, Any] | None, *, table: bool) -> str:
+    if table:
+        return _TABLE
     if not (origin or {}).get("model"):
         return _UNKNOWN
     origin = origin or {}

@@ -12,6 +12,7 @@ from privfeat.core.accounting.conversions import gaussian_delta, gaussian_epsilo
 from privfeat.core.accounting.pld import pld_epsilons
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
+from privfeat.report.words import WHOLE
 
 # Where the curve of sampled records is computed.
 _DELTAS = (
@@ -22,10 +23,6 @@ _WEAK = (
     "That is a weak guarantee: it does not rule out an attack that is right about most "
     "people."
 )
-_UNITS = {
-    "record": ("one record", "a record"),
-    "user": ("all records of one user", "a user"),
-}
 
 
 def epsilon_delta_curve(
@@ -87,7 +84,6 @@ def membership_tradeoff(
 
 def in_words(statement: PrivacyStatement) -> list[str]:
     """Return what the statement promises, as sentences for people."""
-    whole, unit = _UNITS[statement.unit]
     if not math.isfinite(statement.epsilon):
         return ["This model has no privacy guarantee: no noise was added."]
     if statement.seeded:
@@ -101,12 +97,13 @@ def in_words(statement: PrivacyStatement) -> list[str]:
     if statement.unit == "record":
         change = change.replace("were", "was")
     return [
-        f"If {whole} {change}, nothing that anyone finds out or does with the model "
-        f"would become more than {_times(statement.epsilon)} times as likely, or as "
-        f"unlikely, give or take a probability of {rounded_up(statement.delta, 3)}.",
-        f"An attacker who infers from the model whether {unit} took part, and is wrong "
-        f"about 1 in 100 of those who did not, recognizes at most {best:.3g} in 100 of "
-        "those who did. (By guessing, 1.)",
+        f"If {WHOLE[statement.unit]} {change}, nothing that anyone finds out or does "
+        f"with the model would become more than {_times(statement.epsilon)} times as "
+        "likely, or as unlikely, give or take a probability of "
+        f"{rounded_up(statement.delta, 3)}.",
+        f"An attacker who infers from the model whether a {statement.unit} took part, "
+        "and is wrong about 1 in 100 of those who did not, recognizes at most "
+        f"{best:.3g} in 100 of those who did. (By guessing, 1.)",
         "This holds for attackers who know all other records, and for anything made of "
         "the model, predictions included.",
         *([_WEAK] if best > 50.0 else []),
@@ -123,13 +120,6 @@ def several_records(statement: PrivacyStatement, n_records: int) -> tuple[float,
     2022, Theorem 2.14), which gives epsilon at the same delta. Else, of (epsilon,
     delta)-DP, ``(k epsilon, delta (1 + e^epsilon + ... + e^((k-1) epsilon)))`` (Vadhan,
     The Complexity of Differential Privacy, 2017, Lemma 2.2).
-
-    >>> from privfeat.core.accounting.calibration import plan_releases
-    >>> from privfeat.core.accounting.plan import Query
-    >>> plan = plan_releases([Query("gram", 1.0)], epsilon=1.0, delta=1e-6)
-    >>> one = PrivacyStatement.from_plan(plan, public=(), seeded=False)
-    >>> [round(several_records(one, k)[0], 2) for k in (1, 2, 10)]
-    [1.0, 2.12, 13.51]
     """
     epsilon, delta = statement.epsilon, statement.delta
     if not math.isfinite(epsilon) or n_records == 1:

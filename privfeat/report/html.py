@@ -67,6 +67,9 @@ class FitReport:
     evaluated_on: str = ""
     # of the same records; without it the report says that it is unknown what was spent
     ledger: LedgerSummary | None = None
+    # of private test records, and of others that choices were made by; ``holds_fit`` is
+    # of the evaluation
+    test_ledgers: Sequence[LedgerSummary] = ()
     audit: Mapping[str, Any] | None = None  # as ``privfeat audit --out`` writes it
     features: str = ""  # what they are, in sentences
     columns: Sequence[Mapping[str, Any]] = ()  # `privfeat.report.columns.columns_of`
@@ -107,14 +110,6 @@ def render_html(report: FitReport) -> str:
     """Return the report as one HTML document.
 
     ImportError if jinja2 or matplotlib is missing.
-
-    >>> from sklearn.datasets import load_digits
-    >>> from privfeat import DPLeastSquares
-    >>> X, y = load_digits(return_X_y=True)
-    >>> clf = DPLeastSquares(epsilon=1, classes=range(10)).fit(X, y)
-    >>> page = render_html(FitReport("Digits", clf.privacy_))
-    >>> page.startswith("<!DOCTYPE html>") and "://" not in page
-    True
     """
     templates = load_templates(autoescape=True)
     templates.filters["rounded"] = _rounded
@@ -141,27 +136,22 @@ def render_html(report: FitReport) -> str:
         evaluated=tables_of(found, names),
         found_unit=None if found is None else UNITS[found.privacy.unit],
         named_items=[(named(k), v) for k, v in (report.provenance or {}).items()],
-        recall=[] if recall is None else recall_rows(recall, _labels(recall, names)),
+        recall=[] if recall is None else recall_rows(recall, names),
         audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),
     )
 
 
-def _labels(recall: "Estimate", names: Sequence[str]) -> Sequence[str]:
-    return names or [str(number) for number in range(len(recall.value))]
-
-
 def _several(statement: PrivacyStatement) -> list[dict[str, Any]]:
     """Return what is left of the guarantee for several units of one person."""
-    found = []
-    for number in (1, 2, 5, 10):
-        epsilon, delta = several_records(statement, number)
-        shown = {"ε": rounded_up(epsilon, 3), "δ": rounded_up(delta, 3)}
-        found.append({_TOGETHER[statement.unit]: str(number), **shown})
-    return found
+    numbers, name = (1, 2, 5, 10), _TOGETHER[statement.unit]
+    left = [several_records(statement, number) for number in numbers]
+    return [
+        {name: str(number), "ε": rounded_up(epsilon, 3), "δ": rounded_up(delta, 3)}
+        for number, (epsilon, delta) in zip(numbers, left, strict=True)
+    ]
 
 
 def _release(record: ReleaseRecord) -> dict[str, Any]:
-    sampled = record.sampling_prob < 1.0
     step, _, name = record.name.rpartition(".")
     what = RELEASES.get(name, named(name))
     return {
@@ -170,9 +160,9 @@ def _release(record: ReleaseRecord) -> dict[str, Any]:
         "L2 sensitivity": record.l2_sensitivity,
         "noise multiplier": rounded_down(record.noise_multiplier),
         "noise stddev": rounded_down(record.noise_stddev),
-        "each record": f"with probability {record.sampling_prob:.6g}"
-        if sampled
-        else "always",
+        "each record": "always"
+        if record.sampling_prob == 1.0
+        else f"with probability {record.sampling_prob:.6g}",
     }
 
 

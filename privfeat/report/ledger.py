@@ -29,6 +29,9 @@ class LedgerSummary:
     # a charge has a smaller delta than the budget, where it costs less
     smaller_deltas: bool = False
 
+    # only the evaluation is: what was charged is the budget of its test records
+    of_test_records: bool = False
+
     @property
     def total(self) -> str:
         """What is spent in all, and of how much."""
@@ -47,21 +50,12 @@ def summarize(
     """Return what a report on the fit of ``statement`` says of its ledger.
 
     ``evaluation`` is the statement of its private evaluation, if there is one.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from privfeat import DPLeastSquares
-    >>> with TemporaryDirectory() as folder:
-    ...     ledger = PrivacyLedger(f"{folder}/a", dataset="a", epsilon=3, delta=1e-5)
-    ...     clf = DPLeastSquares(classes=[0, 1], ledger=ledger).fit([[1], [2]], [0, 1])
-    ...     found = summarize(ledger, clf.privacy_)
-    >>> dict(found.budget)["left for one more fit"]
-    'epsilon = 2.7563'
-    >>> found.holds_fit
-    True
     """
     budget, history = ledger.budget, ledger.history
     fits = [charge.statement for charge in history]
     spent, left = spent_of(budget, fits), left_of(budget, fits)
+    fitted = _is_among(statement, fits)
+    measured = evaluation is not None and _is_among(evaluation, fits)
     return LedgerSummary(
         budget=(
             ("data set", budget.dataset),
@@ -84,8 +78,9 @@ def summarize(
             }
             for charge, fit in zip(history, fits, strict=True)
         ),
-        holds_fit=_is_among(statement, fits),
-        holds_evaluation=evaluation is None or _is_among(evaluation, fits),
+        holds_fit=fitted,
+        holds_evaluation=evaluation is None or measured,
+        of_test_records=measured and not fitted,
         smaller_deltas=any(fit.delta < budget.delta for fit in fits),
     )
 

@@ -87,16 +87,6 @@ def render_spending(
 
     ``place`` is where the ledger is, in words; charts end ``now``. ImportError if
     jinja2 or matplotlib is missing.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from privfeat import PrivacyLedger
-    >>> from privfeat.core.ledger.opening import read_accounts
-    >>> with TemporaryDirectory() as folder:
-    ...     path = f"{folder}/a.ledger"
-    ...     ledger = PrivacyLedger(path, dataset="a", epsilon=3, delta=1e-5)
-    ...     page = render_spending(read_accounts(path), place="here")
-    >>> page.startswith("<!DOCTYPE html>") and "://" not in page
-    True
     """
     templates = load_templates(autoescape=True)
     templates.globals["step_chart"] = step_chart

@@ -6,7 +6,7 @@ UNITS = {
     "record": "one record (a row of the data)",
     "user": "all records of one user together",
 }
-_THEIRS = {"record": "one record", "user": "all records of one user"}
+WHOLE = {"record": "one record", "user": "all records of one user"}
 _CHANGES = {
     "add_remove": "{}, there or not there",
     "replace_one": "{}, as they are or replaced; their number is public",
@@ -82,4 +82,4 @@ def neighbours(unit: str, adjacency: str) -> str:
     >>> neighbours("record", "add_remove")
     'one record, there or not there'
     """
-    return _CHANGES[adjacency].format(_THEIRS[unit])
+    return _CHANGES[adjacency].format(WHOLE[unit])

@@ -1,10 +1,10 @@
 """Whether a ledger can pay for all fits of a search, asked before the first of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, ParameterGrid
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon, mu_from_rho
@@ -30,22 +30,34 @@ Charges = list[Charge] | None
 _NEEDED = {*BUDGET} - {"noise_multiplier", "accounting"}
 
 
-def check_affordable(names: Mapping[str, Any], n_splits: int) -> None:
-    """Raise BudgetExceededError if a ledger cannot pay for a search of scikit-learn.
+def fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], bool]:
+    """Return what a function of scikit-learn fits in its folds, by its local names.
 
-    ``names`` are the local names of its function that asks for ``n_splits`` folds. All
-    fits must have a budget by ``epsilon`` or ``rho`` and sample no records: of others
-    the cost is not known before they have read their data, and nothing is said. Nothing
-    is reserved either: who charges the same ledger meanwhile takes from the search.
+    The estimator, its candidates, and whether the best is fitted to all records.
     """
     search, candidates = names.get("self"), names.get("candidate_params")
     if candidates is not None and search is not None:
-        estimator, refit = search.estimator, search.refit is not False
-    else:
-        estimator, refit, candidates = names.get("estimator"), False, [{}]
-        if "param_range" in names:  # of validation_curve
-            name = names.get("param_name")
-            candidates = [{name: value} for value in names["param_range"]]
+        return search.estimator, list(candidates), search.refit is not False
+    if "param_range" in names:  # of validation_curve
+        name = str(names.get("param_name"))
+        candidates = [{name: value} for value in names["param_range"]]
+    return names.get("estimator"), candidates or [{}], False
+
+
+def check_affordable(
+    estimator: Any,
+    candidates: Iterable[Mapping[str, Any]],
+    n_splits: int,
+    *,
+    refit: bool,
+) -> None:
+    """Raise BudgetExceededError if a ledger cannot pay for a search of scikit-learn.
+
+    All fits must have a budget by ``epsilon`` or ``rho`` and sample no records: of
+    others the cost is not known before they have read their data, and nothing is said.
+    Nothing is reserved either: who charges the same ledger meanwhile takes from the
+    search.
+    """
     charges = _of_search(estimator, candidates, n_splits, refit=refit)
     for uid in {charge.ledger.budget.uid for charge in charges or ()}:
         asked = [c for c in charges or () if c.ledger.budget.uid == uid]
@@ -101,20 +113,19 @@ def _of_search(
 
 def _of_fit(estimator: Any) -> Charges:
     """Return the charges of one fit."""
-    if type(estimator) is GridSearchCV:
-        grid = ParameterGrid(estimator.param_grid)
+    if type(estimator) in (GridSearchCV, RandomizedSearchCV):
         n_splits = getattr(estimator.cv, "n_splits", None)
         refit = estimator.refit is not False
-        return _of_search(estimator.estimator, grid, n_splits, refit=refit)
-    params = estimator.get_params(deep=False) if _has_params(estimator) else {}
-    if "ledger" not in params and hasattr(estimator, "steps"):  # a Pipeline has none
-        found: list[Charge] = []
-        for _, step in estimator.steps:
-            of_step = _of_fit(step)
-            if of_step is None:
-                return None
-            found += of_step
-        return found
+        candidates = _candidates(estimator)
+        if candidates is None:
+            return None
+        return _of_search(estimator.estimator, candidates, n_splits, refit=refit)
+    params = estimator.get_params(deep=False)
+    if "ledger" not in params:
+        of_parts = [_of_fit(part) for part in _parts(estimator, params)]
+        if None in of_parts:
+            return None
+        return [charge for of_part in of_parts for charge in of_part or ()]
     ledger = params.get("ledger")
     if not isinstance(ledger, PrivacyLedger):
         return []
@@ -134,9 +145,31 @@ def _of_fit(estimator: Any) -> Charges:
     return [Charge(ledger, statement)]
 
 
-def _has_params(step: Any) -> bool:
-    """Return whether a step is an estimator: no "passthrough", and no class."""
-    return hasattr(step, "get_params") and not isinstance(step, type)
+def _candidates(search: Any) -> list[Mapping[str, Any]] | None:
+    """Return the candidates of a search; of drawn ones, others that cost the same."""
+    if isinstance(search, GridSearchCV):
+        return [*ParameterGrid(search.param_grid)]
+    drawn = search.param_distributions
+    lists = [drawn] if isinstance(drawn, Mapping) else drawn
+    names = {name.rpartition("__")[2] for each in lists for name in each}
+    drawn_values = [value for each in lists for value in each.values()]
+    listed = all(isinstance(value, list | tuple) for value in drawn_values)
+    parts = listed and any(hasattr(v, "get_params") for vs in drawn_values for v in vs)
+    if parts or names & {*BUDGET, "ledger"}:
+        return None
+    most = len(ParameterGrid(drawn)) if listed else search.n_iter
+    return [{}] * min(search.n_iter, most)
+
+
+def _parts(estimator: Any, params: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the estimators that one without a ledger fits, once each."""
+    if type(estimator).__module__.startswith("sklearn.frozen"):
+        return
+    for value in params.values():
+        listed = value if isinstance(value, list | tuple) else ()
+        for part in (value, *(one[1] for one in listed if isinstance(one, tuple))):
+            if hasattr(part, "get_params") and not isinstance(part, type):
+                yield part
 
 
 def _weight(charges: list[Charge]) -> float:

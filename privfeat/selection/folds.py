@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from privfeat._checks import check_int
+from privfeat._checks import check_int, check_order
 from privfeat._messages import list_of, without_data
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
+from privfeat.data.users import user_of
 from privfeat.estimation.inputs import warn_of_unused_groups
-from privfeat.selection.affordable import check_affordable
+from privfeat.selection.affordable import check_affordable, fits_of
+from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
 
 SCORES = (
     "the scores of a search and what it selects by them have no privacy guarantee at "
@@ -52,7 +54,8 @@ class HashKFold(BaseCrossValidator):
     every record is dealt at random; ``key`` must be None then.
 
     **Sizes** are random. A fold may be empty, which is likely only with a handful of
-    records: scikit-learn then warns and scores NaN.
+    ids, such as persons: scikit-learn then warns and scores NaN, and a search with a
+    ledger is refused.
 
     **Guarantee.** Fits in these folds compose as if each used the whole data set: a
     search of ``c`` candidates, each ``mu``-GDP, costs at most ``sqrt(c n_splits) mu``,
@@ -125,12 +128,15 @@ class HashKFold(BaseCrossValidator):
         TypeError, ValueError
             If an id is no whole number, string or bytes, their number is not that of
             the records, or there is a ``key`` without ids, or with ids that count from
-            0 or 1 without a gap, as row numbers and ranks do.
+            0 or 1 without a gap, as row numbers and ranks do; or if sparse rows are
+            not sorted, or have two entries in one place.
         BudgetExceededError
             In a search of scikit-learn, or `cross_val_score`: if the ledger of its fits
             cannot pay for all of them, the one on all records at its end included.
             Nothing was charged. Fits by ``noise_multiplier``, or of sampled records,
             are charged one by one without this question.
+        Exception
+            There, with a ledger: what a fit of all records would refuse of them.
         PrivacyError
             There, if their ledger does not cover the fits at all.
 
@@ -142,10 +148,16 @@ class HashKFold(BaseCrossValidator):
         """
         n_samples = without_data(_count_rows, X)
         warn_of_unused_groups(X, groups)  # the fits get rows that do not tell it
+        check_order(groups, X, y)
         if groups is None and self.key is not None:
             raise ValueError(
                 "key must be None without ids, got a key. Pass the ids of the records "
                 "as groups."
+            )
+        if not getattr(X, "has_canonical_format", True):
+            raise ValueError(
+                "X must have sorted rows, and one entry in each place, got other "
+                "sparse rows. Call X.sum_duplicates() before."
             )
         ids = range(n_samples) if groups is None else list_of("groups", groups)
         if len(ids) != n_samples:
@@ -177,10 +189,11 @@ class HashKFold(BaseCrossValidator):
         # asked here and not where folds are fitted, perhaps in another process
         covered = uncovered_choice("replace_one") is None
         if covered:  # else the fits warn, or are refused
-            self._look_ahead(repeated=len({*texts}) < n_samples)
+            empty = len({*folds.tolist()}) < self.n_splits
+            self._look_ahead(repeated=len({*texts}) < n_samples, empty=empty)
         return self._folds(folds, covered_rows if covered else np.array)
 
-    def _look_ahead(self, *, repeated: bool) -> None:
+    def _look_ahead(self, *, repeated: bool, empty: bool) -> None:
         """In a search of scikit-learn: see that its ledger can pay for all its fits.
 
         And warn of what the charges do not cover. scikit-learn asks for all folds
@@ -192,13 +205,25 @@ class HashKFold(BaseCrossValidator):
             return
         if not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
             return
-        check_affordable(frame.f_locals, self.n_splits)
+        names = frame.f_locals
+        fit_params = names["routed_params"].estimator.fit
+        estimator, candidates, refit = fits_of(names)
+        if empty and has_ledger(estimator, candidates):
+            raise ValueError(
+                "every fold must have a record in a search that is charged, got an "
+                "empty one. Pass fewer n_splits, or split once more, with another key. "
+                "Nothing was charged."
+            )
+        check_affordable(estimator, candidates, self.n_splits, refit=refit)
+        rehearse(estimator, candidates, names.get("X"), names.get("y"), fit_params)
+        if has_ledger(estimator, candidates):
+            try_scorer(estimator, names)
         of = (
             f", in the folds of HashKFold({self.n_splits}) neither: a ledger counts "
             f"the fits alone, {self.n_splits} of each candidate"
         )
         warn(f"{SCORES.format(of=of)}, and search_cost to know what the fits cost.")
-        if repeated and "groups" not in frame.f_locals["routed_params"].estimator.fit:
+        if repeated and "groups" not in fit_params:
             warn(
                 "groups of a search must reach its fits to protect users, got groups "
                 "that repeat, for the folds alone: each record is protected on its own "
@@ -220,10 +245,12 @@ def _count_rows(X: Any) -> int:
 
 
 def _text(one: Any) -> str:
-    """Return an id as a text: 3, "3" and b"3" are one id."""
+    """Return an id as a text: 3, "3", b"3" and "3.0", of a file with gaps, are one."""
     if isinstance(one, bytes):
-        return bytes.decode(one, errors="surrogateescape")
-    return str.__str__(one) if isinstance(one, str) else str(int(one))
+        one = bytes.decode(one, errors="surrogateescape")
+    if not isinstance(one, str):
+        return str(int(one))
+    return user_of(one) or str.__str__(one)
 
 
 def _count_up(texts: set[str]) -> bool:

@@ -20,8 +20,9 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
-from privfeat.estimation.apart import check_readable
+from privfeat.estimation.fitting import check_readable
 from privfeat.estimation.inputs import array_of_records, checked, floats_of
+from privfeat.estimation.names import check_names, names_of
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.metrics.predictions import frame_of
 
@@ -178,8 +179,16 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
     ParameterSampler(candidates, 1)  # raises TypeError for what it cannot draw from
 
 
-def check_public_rows(candidates: Any, estimator: Any, X: Any) -> None:
-    """Raise ValueError if public rows are the records, or are not finite."""
+def check_public(candidates: Any, estimator: Any, X: Any) -> None:
+    """Raise ValueError if public rows are the records, or are not finite.
+
+    Or if what has a number for each column has them in another order than ``X``, of
+    which fits get an array. A pipeline whose first step reads tables gets its names.
+    """
+    names = [] if reads_by_itself(estimator) else without_data(names_of, X)
+    for param in ("bounds", "center", "prior", "public"):
+        for value in _known(candidates, estimator, param):
+            check_names({param: value}, names)
     for public in _known(candidates, estimator, "public"):
         if not hasattr(public, "rvs"):
             check_apart(public, X)

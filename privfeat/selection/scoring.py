@@ -151,9 +151,14 @@ class Errors:
 class ScoreRelease:
     """The last step: one release of the sums of all folds."""
 
-    def __init__(self, query: Query, arithmetic: Any, plan: ReleasePlan) -> None:
+    def __init__(
+        self, query: Query, arithmetic: Any, budget: dict[str, Any], whole: ReleasePlan
+    ) -> None:
+        self.plan = plan_releases(
+            [query], **budget, delta=whole.delta, adjacency=whole.adjacency
+        )
         self.ledger: Any = None
-        self.arithmetic, self.plan, self._name = arithmetic, plan, query.name
+        self.arithmetic, self._name = arithmetic, query.name
 
     def release(
         self, part: Any, folds: list[ExactSum], unit: Unit, seed: int | None
@@ -174,16 +179,6 @@ class ScoreRelease:
         with fit.drawing() as mechanism:
             found = mechanism.release(self._name, exact)
         return found.value, float(found.noise_stddev)
-
-
-def planned_scores(
-    query: Query, arithmetic: Any, budget: dict[str, Any], whole: ReleasePlan
-) -> ScoreRelease:
-    """Return the release of the scores, with its part of the budget."""
-    plan = plan_releases(
-        [query], **budget, delta=whole.delta, adjacency=whole.adjacency
-    )
-    return ScoreRelease(query, arithmetic, plan)
 
 
 def _predicted(fitted: Any, rows: Any, n_rows: int, shorten: Any) -> NDArray[Any]:

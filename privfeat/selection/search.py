@@ -15,7 +15,6 @@ from privfeat._messages import check_columns, without_data
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu
-from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.noise.draws import bernoulli
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_selection
@@ -23,7 +22,8 @@ from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
+from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import (
     floats_of,
     known_features,
@@ -31,13 +31,10 @@ from privfeat.estimation.inputs import (
     warn_of_unused_groups,
 )
 from privfeat.estimation.labels import encode_labels
-from privfeat.estimation.notebook import ShowsPrivacy
-from privfeat.estimation.parameters import Parameters
-from privfeat.estimation.scores import ScoredClassifier
 from privfeat.selection.inputs import (
     check_candidates,
     check_estimator,
-    check_public_rows,
+    check_public,
     check_trained_on,
     classes_name,
     fewest_records,
@@ -49,9 +46,7 @@ from privfeat.selection.inputs import (
 from privfeat.selection.runs import HoldoutScore, PublicScore, Runner
 
 
-class DPRandomizedSearch(
-    ShowsPrivacy, MetaEstimatorMixin, ScoredClassifier, Parameters
-):
+class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator):
     """Private classifier with hyperparameters chosen on the private records.
 
     A random number of times a candidate is drawn, fitted with differential privacy and
@@ -144,14 +139,10 @@ class DPRandomizedSearch(
     param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]] = field(
         kw_only=False
     )
-    epsilon: float | None = None
-    delta: float = 1e-5
     mean_runs: float = 10.0
     eta: float = 1.0
     validation_fraction: float = 0.1
     scoring: str | Callable[..., float] | None = None
-    ledger: PrivacyLedger | None = None
-    random_state: Any = None
 
     @fitted_apart
     def fit(
@@ -251,7 +242,7 @@ class DPRandomizedSearch(
             labels = labels[~held_out]
         else:
             score = PublicScore(in_memory(X_val), y_val, self.scoring)
-        check_public_rows(self.param_distributions, self.estimator, X)
+        check_public(self.param_distributions, self.estimator, X)
         n_features = getattr(self, "n_features_in_", 1)  # texts have none
         runner.check(features, labels, n_features, score)
         title = f"{type(self).__name__}({type(estimator).__name__})"

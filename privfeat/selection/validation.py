@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from privfeat._checks import check_int, check_real
+from privfeat._messages import check_columns, refuse_masked
 from privfeat._types import Unit
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
@@ -22,7 +23,7 @@ from privfeat.selection.inputs import (
     assumed,
     budget_of,
     budgeted,
-    check_public_rows,
+    check_public,
     check_validated,
     checked_plan,
     fewest_records,
@@ -32,8 +33,8 @@ from privfeat.selection.scoring import (
     Accuracies,
     CrossValidation,
     Errors,
+    ScoreRelease,
     chosen,
-    planned_scores,
 )
 
 # Part of rho of the scores, where the fits share the rest.
@@ -162,8 +163,12 @@ def private_cross_val_score(
     if max_group_size is not None:
         check_int("max_group_size", max_group_size, low=1)
     validated = PrivateCrossValidation(clone(estimator), ledger)
+    refuse_masked(X)
+    check_columns(y=y)
+    if not hasattr(estimator, "steps"):  # a first step may read dates
+        check_columns(X=X)
     rows, labels = read_records(validated, X, y)
-    users = check_users(groups, max_group_size, len(labels), X)
+    users = check_users(groups, max_group_size, len(labels), X, y)
     n_units = len(labels) if users is None else users.n_users
     most = 1 if users is None else users.max_group_size
     width = Width.of(confidence, most)
@@ -190,12 +195,12 @@ def private_cross_val_score(
     rhos = shares_of_rho(whole, weights | {"scores": SCORE_SHARE})
     budget = {**budget_of(rhos[names[0]]), "delta": whole.delta}
     fit = budgeted(estimator, scored.params, max_group_size=max_group_size, **budget)
-    check_public_rows({}, estimator, X)
+    check_public({}, estimator, X)
     n_features = getattr(validated, "n_features_in_", 1)  # texts have none
     plan = checked_plan(fit, rows, labels, n_features)
     query = scored.query(adjacency)
     query = query if users is None else query.per_user(most)
-    scores = planned_scores(query, arithmetic, budget_of(rhos["scores"]), whole)
+    scores = ScoreRelease(query, arithmetic, budget_of(rhos["scores"]), whole)
     public = [
         known_features(validated),
         *scored.public,

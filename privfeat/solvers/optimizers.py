@@ -19,14 +19,6 @@ _FACTORIES: dict[str, tuple[str, dict[str, float]]] = {
 }
 
 
-def adam_decay(n_steps: int) -> float:
-    """Return the decay of Adam's mean of gradients: a memory of a sixth of the steps.
-
-    The usual 0.9 from 60 steps on, and not less than 0.5.
-    """
-    return min(0.9, max(0.5, 1.0 - 6.0 / n_steps))
-
-
 def takes_unit_steps(optimizer: Any) -> bool:
     """Return whether its steps have the size of the rate, whatever the gradient's."""
     return isinstance(optimizer, str) and optimizer in ("adam", "rmsprop")
@@ -34,13 +26,16 @@ def takes_unit_steps(optimizer: Any) -> bool:
 
 def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
     """Raise TypeError or ValueError unless the two parameters fit together."""
-    if not isinstance(optimizer, str) and _is_of_optax(optimizer):
-        if learning_rate is not None:
-            raise ValueError(
-                "learning_rate must be None for an optax optimizer, got "
-                f"{learning_rate!r}. The optimizer has its own."
-            )
-        return
+    if not isinstance(optimizer, str):
+        import optax
+
+        if isinstance(optimizer, optax.GradientTransformation):
+            if learning_rate is not None:
+                raise ValueError(
+                    "learning_rate must be None for an optax optimizer, got "
+                    f"{learning_rate!r}. The optimizer has its own."
+                )
+            return
     check_choice("optimizer", optimizer, _FACTORIES)
     if learning_rate is not None:
         check_positive("learning_rate", learning_rate)
@@ -48,12 +43,6 @@ def check_optimizer(optimizer: Any, learning_rate: Any) -> None:
         raise ValueError(
             f"learning_rate must be a number for optimizer={optimizer!r}, got None."
         )
-
-
-def _is_of_optax(optimizer: Any) -> bool:
-    import optax
-
-    return isinstance(optimizer, optax.GradientTransformation)
 
 
 def start_optimizer(
@@ -70,7 +59,8 @@ def start_optimizer(
     if isinstance(optimizer, str):
         name, options = _FACTORIES[optimizer]
         if name == "adam":
-            options = {"b1": adam_decay(n_steps)}
+            # a memory of a sixth of the steps, the usual one from 60 steps on
+            options = {"b1": min(0.9, max(0.5, 1.0 - 6.0 / n_steps))}
         optimizer = getattr(optax, name)(float(learning_rate or 0.0), **options)
     with jax.enable_x64(True):
         state = optimizer.init(jnp.asarray(coef, jnp.float64))

@@ -25,7 +25,7 @@ _SPREAD, _WITHOUT_GRAM, _TINY = 0.45, 1.0, 1e-3
 class PriorWeight:
     """The weight ``a`` of a prior ``P``, beside coefficients ``D`` that are learned.
 
-    Scores are ``x (a P + D)^T``. Of all releases together the projections on ``P`` and
+    Scores are ``x (a P + D)^T``. The projections of all releases together on ``P`` and
     ``D`` are two numbers with noise of known variance.
 
     Parameters
@@ -36,8 +36,8 @@ class PriorWeight:
     row_norm : float
         Of a bounded row.
     gram : Release, optional
-        Of the rows. Without one its place is taken by rows of which half lie like
-        those of the prior and half in all directions alike.
+        Of the rows. Without one its place is taken by rows of which some lie like
+        those of the prior, as many as its scores tell, others in all directions alike.
     n_records : float, optional
         Released: for a matrix that is missing or mostly noise. Without it what the
         sums show, or as many, on a logarithmic scale, as their noise may hide.
@@ -55,14 +55,12 @@ class PriorWeight:
     the curvature of the loss at equal probabilities. So every gradient tells ``B``, and
     their mean has the noise of all steps together. ``<B, P> / (n u)``, for ``n``
     records and scores of spread ``u``, is the mean score of the right class in units of
-    the spread: 0 for a prior that knows nothing, and at most about ``sqrt(2 log m)``,
-    the largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
+    the spread: 0 for a prior that knows nothing, at most about ``sqrt(2 log m)``, the
+    largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
     found likewise, from gradients other than those that the noise in ``D`` is of.
 
     **Where gradients are taken.** Beside ``at P`` the steps unlearn what is wrong in
-    it, if that is little. Two scores of spread ``v`` differ by ``2**0.5 v``: at 0.45
-    the mean curvature is nine tenths of that at zero. At 1 names of two and four
-    classes cost 2.4 points, at 0.45 0.5. Without a Gram matrix it is 1.
+    it, if that is little: at a spread of 0.45, or 1 without a Gram matrix, at most.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
@@ -74,9 +72,7 @@ class PriorWeight:
     **Weight.** Of two scores with qualities ``p``, ``q`` and correlation ``r`` the best
     linear combination has weights ``p - r q`` and ``q - r p`` over their spreads
     (Fisher's discriminant). If their errors are independent, ``r = p q``; where the
-    Gram matrix tells of more, that counts.
-
-    **Privacy.** All of it is post-processing of releases and public facts.
+    Gram matrix tells of more, that counts. All is post-processing of releases.
     """
 
     def __init__(
@@ -275,8 +271,12 @@ class PriorWeight:
         if self._matrix is not None:
             return self._trace * float(np.sum((left @ self._matrix) * right))
         alike = float(np.sum(left * right)) / left.shape[1]
-        near = (left @ self.prior.T) * (right @ self.prior.T)
-        return float(0.5 * self._trace * (np.sum(near) / self._energy + alike))
+        near = np.sum((left @ self.prior.T) * (right @ self.prior.T)) / self._energy
+        # as many lie like those of the prior as its own scores tell; half at most
+        least, most = self._energy / left.shape[1], self._overlap / self._energy
+        part = (self._own / self._trace - least) / max(most - least, 1e-300)
+        part = min(max(part, 0.0), 0.5)
+        return float(self._trace * (part * near + (1.0 - part) * alike))
 
 
 def _hidden(most: float) -> float:

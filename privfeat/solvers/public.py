@@ -1,4 +1,4 @@
-"""What public rows tell of releases: where a mean, and a signal, is to be expected.
+"""What public rows tell of releases: where a signal is to be expected.
 
 All of it is post-processing of releases with noise of known stddev.
 """
@@ -19,28 +19,6 @@ _PENALTY = 2.0
 _MARGIN = 1.0
 _POWER = 0.25  # of the gains of Wiener
 _ROUNDS = 10  # of weighted least squares, which converge by a factor a round
-
-
-def shrunk_towards(
-    total: Float[np.ndarray, " d"],
-    noise_stddev: float,
-    target: Float[np.ndarray, " d"] | None = None,
-) -> Float[np.ndarray, " d"]:
-    """Return a noisy vector, shrunk towards zero, or towards a part of ``target``.
-
-    What is left of ``total`` beside ``t target`` is multiplied by ``max(0, 1 - d s**2 /
-    norm**2)`` (James and Stein 1961), for noise of stddev ``s`` in each entry. The part
-    ``t``, in [0, 1], is the projection of ``total``: one noisy number. A target that
-    points elsewhere gets a part near 0, and the result is nearly that without it.
-    """
-    base = None
-    if target is not None and (length := float(target @ target)) > 0.0:
-        base = min(max(float(total @ target) / length, 0.0), 1.0) * target
-    rest = total if base is None else total - base
-    energy = float(rest @ rest)
-    noise = len(total) * noise_stddev**2
-    shrink = max(0.0, 1.0 - noise / energy) if energy > 0.0 else 0.0
-    return rest * shrink if base is None else base + rest * shrink
 
 
 class SignalFilter:
@@ -176,7 +154,7 @@ class SignalFilter:
         square = len(rows) * float(parts @ self._inverse**2 @ parts)
         better = float(np.sum(rows * moved)) - known
         variance = noise * float(np.sum(moved**2)) + noise**2 * square
-        return better, math.sqrt(variance)
+        return better, math.sqrt(max(variance, 0.0))  # a raw inverse is indefinite
 
 
 def _fitted(

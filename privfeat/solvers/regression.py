@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from privfeat.core.noise.release import Release
+from privfeat.solvers.regression_prior import PriorPart
 from privfeat.solvers.spectrum import SINGULAR, cleaned, noise_ridge, positive_part
 
 # Ridge of the first solution, and what damps a step, in edges of the noise.
@@ -16,8 +17,9 @@ _FIRST_RIDGE, _DAMPING = 0.8, 0.3
 # Where a correction cuts residuals: so many of their standard deviations; more where
 # the noise that follows is still this part of what a sample of records varies by.
 _CUT, _NOISE_PART = 1.5, 0.1
-# Of a step as long as noise alone would be: what is taken away.
-_SHRINK = 0.75
+# Of a step as long as noise alone would be: what is taken away. From a prior alone,
+# which has no noise to be mended, steps are taken more slowly.
+_SHRINK, _SHRINK_FROM_PRIOR = 0.75, 1.0
 
 # Returns the noisy sum of the rows' ``(v . z) z``, each cut to a norm, as one row.
 ResidualSums = Callable[[Float[np.ndarray, " c"]], Release]
@@ -41,6 +43,8 @@ class NoisyRegression:
         Added to the diagonal of the features' centred moments; >= 0. The offset is not
         penalized. Default: 0.8 times the edge of the noise in the first solution;
         corrections then take back what it shrinks, as far as they can tell.
+    prior : array of shape (n_features,) or (n_coefficients,), optional
+        Public slopes, and offset if known, in units of `coef`. Centre of the ridge.
 
     Notes
     -----
@@ -61,6 +65,15 @@ class NoisyRegression:
     the noise is then still a tenth of the stddev of the sum over samples of records,
     since cutting residuals has a bias. A step is shrunk as James and Stein do, in the
     metric of ``H``, for three quarters of its noise.
+
+    **Prior.** Corrections begin at ``a P + (1 - a) w``, with the prior ``P``, the first
+    solution ``w``, and the part ``a`` that `PriorPart` finds in ``M``. Where the prior
+    is right and noise large, they begin where there is none, and residuals, hence
+    their noise, are small; what is wrong in the prior, corrections take away. Each also
+    tells more of ``a``: what shrinking has left of its step is taken along ``P - w``
+    alone, to the ``a`` then found. A prior without an offset gets that of the noisy
+    means. With ``a = 1`` steps are shrunk for all of their noise, since nothing in
+    ``P`` is noise that a step would mend.
     """
 
     noisy_moments: Release
@@ -68,6 +81,7 @@ class NoisyRegression:
     row_norm: float
     constant: float
     ridge: float | None = None
+    prior: Float[np.ndarray, " p"] | None = None
 
     def coef(self) -> Float[np.ndarray, " k"]:
         """Return slopes and, with a constant, the offset; per unit of the coordinate.
@@ -75,16 +89,13 @@ class NoisyRegression:
         In the unit of the target coordinate. Without a ridge the matrix may be
         singular: directions in which it has only rounding get no slope.
         """
-        moments, n = self.moments, self.n_features
+        moments, n, means = self.moments, self.n_features, self._means
         ridge = self._edges(_FIRST_RIDGE) if self.ridge is None else self.ridge
-        means = np.zeros(n + 1)
         if self.constant:
-            means = moments[:-1, -1] / self._corner
             moments = moments[:-1, :-1] - np.outer(means, moments[:-1, -1])
         damped = moments[:n, :n] + ridge * np.eye(n)
         slopes = np.linalg.lstsq(damped, moments[:n, n], rcond=SINGULAR)[0]
-        offset = [means[n] - means[:n] @ slopes] if self.constant else []
-        return np.array([*slopes, *offset])
+        return self._with_offset(slopes, means)
 
     def corrected(
         self,
@@ -100,28 +111,60 @@ class NoisyRegression:
         ``noise_stddev`` that of the sum.
         """
         coef, n = self.coef(), self.n_features
-        inverse = np.linalg.inv(self._damped())
+        damped = self._damped()
+        inverse = np.linalg.inv(damped)
         noise = noise_stddev**2 * np.trace(inverse)
         quiet = _NOISE_PART * math.sqrt(self.count) * bound
         cut = max(_CUT, quiet / noise_stddev if noise_stddev > 0.0 else math.inf)
         penalty = np.zeros(len(coef))
         penalty[:n] = self.ridge or 0.0
+        prior, part, at = self._whole_prior(), None, 0.0
+        if noise_stddev > 0.0 and self.prior is not None:  # else `coef` is exact
+            constant = self.constant != 0.0
+            part = PriorPart(self.noisy_moments, self.prior[:n], constant=constant)
+            apart, at = prior - coef, part.value
+            coef = coef + at * apart
         for _ in range(n_steps):
             direction = self.residual_of(coef)
             unit = self._part(direction, cut) / bound
             released = residual_sums(direction / unit)
-            gradient = unit * released.value[0, self.kept] - penalty * coef
+            gradient = unit * released.value[0, self.kept]
+            gradient -= penalty * (coef - at * prior)
             step = inverse @ gradient
             if noise_stddev > 0.0:  # else `coef` is exact but for rounding
                 length = max(float(gradient @ step), 1e-300)
-                coef += max(0.0, 1.0 - _SHRINK * unit**2 * noise / length) * step
+                shrink = _SHRINK + at * (_SHRINK_FROM_PRIOR - _SHRINK)
+                kept = max(0.0, 1.0 - shrink * unit**2 * noise / length)
+                coef += kept * step
+            if part is not None:
+                slope, norm = float(gradient @ apart), float(np.linalg.norm(apart))
+                part.learn(slope, unit * noise_stddev * norm, self._of_rows(apart))
+                # what the step has left of the way to the best part
+                coef += (1.0 - kept) * (part.value - at) * apart
+                at += (1.0 - kept) * (part.value - at)
+                at += kept * slope / max(float(apart @ damped @ apart), 1e-300)
+                at = part.value = min(max(at, 0.0), 1.0)
         return coef
 
     def residual_of(self, coef: Float[np.ndarray, " k"]) -> Float[np.ndarray, " c"]:
         """Return the vector whose product with a row is its residual."""
-        direction = np.ones(len(self.moments))
-        direction[self.kept] = -coef
+        direction = -self._of_rows(coef)
+        direction[self.n_features] = 1.0
         return direction
+
+    def _of_rows(self, coef: Float[np.ndarray, " k"]) -> Float[np.ndarray, " c"]:
+        """Return the vector whose product with a row is what it predicts."""
+        direction = np.zeros(len(self.moments))
+        direction[self.kept] = coef
+        return direction
+
+    def _whole_prior(self) -> Float[np.ndarray, " k"]:
+        """Return the prior with an offset, of the noisy means if none is known."""
+        if self.prior is None:
+            return np.zeros(len(self.kept))
+        if len(self.prior) == len(self.kept):
+            return self.prior
+        return self._with_offset(self.prior, self._means)
 
     @cached_property
     def moments(self) -> Float[np.ndarray, "c c"]:
@@ -132,6 +175,19 @@ class NoisyRegression:
     def kept(self) -> Int[np.ndarray, " k"]:
         """The coordinates that have coefficients: all but the target."""
         return np.delete(np.arange(len(self.moments)), self.n_features)
+
+    @property
+    def _means(self) -> Float[np.ndarray, " m"]:
+        """The noisy means of features and target, per unit of the constant."""
+        if not self.constant:
+            return np.zeros(self.n_features + 1)
+        return np.asarray(self.moments[:-1, -1] / self._corner)
+
+    def _with_offset(
+        self, slopes: Float[np.ndarray, " d"], means: Float[np.ndarray, " m"]
+    ) -> Float[np.ndarray, " k"]:
+        offset = [means[-1] - means[:-1] @ slopes] if self.constant else []
+        return np.array([*slopes, *offset])
 
     @property
     def count(self) -> float:

@@ -1,4 +1,4 @@
-"""A noisy Gram matrix and its regularized inverse."""
+"""A noisy Gram matrix: what it costs, what noise hides of it, and its inverse."""
 
 import math
 import time
@@ -14,6 +14,8 @@ from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from privfeat._blas import one_thread_a_product
+from privfeat._memory import memory_bytes
+from privfeat._warnings import warn
 from privfeat.core.noise.release import Release
 
 # Rows from which eigenvectors take long enough for float32 to be worth a check.
@@ -21,8 +23,67 @@ _LARGE = 512
 # Rows up to which they are taken by one thread. Several wait for each other at every
 # column: with one core of two to spare, they took ten times as long.
 _HUGE = 4097
+# Matrices of float64 that a fit holds at once, at least: the sum and its copies, the
+# noise, eigenvectors and their workspace.
+_N_MATRICES = 6
+# Copies of a release that are made at once, at least: the sum, words of noise, noise,
+# their total, and what a solver makes of it.
+_N_COPIES = 8
+# Fits of fewer columns take seconds, and are not worth a trial.
+_MANY_COLUMNS = 4096
+_LONG_SECONDS = 120.0
 # Eigenvalues below this part of their mean are what rounding leaves of zero.
 SINGULAR = 1e-12
+
+
+def check_release_cost(name: str, n_entries: int, there: float | None = None) -> None:
+    """Refuse a release of so many numbers, a public size, that has no room.
+
+    ValueError if its copies need more than the memory of the machine, or what is
+    ``there``.
+    """
+    there = memory_bytes() if there is None else there
+    if 8.0 * _N_COPIES * n_entries > there:
+        raise ValueError(
+            f"what {name} releases, {n_entries:,} numbers a time, must fit into "
+            "memory, and does not. Pass fewer columns, classes or levels."
+        )
+
+
+def check_gram_cost(
+    name: str, n_columns: int, n_outputs: int, remedy: str, *, intercept: bool = True
+) -> None:
+    """Refuse a fit whose Gram matrix has no room, and warn of one that takes minutes.
+
+    By public sizes alone: of the records nothing counts, not their number either.
+    ValueError if the matrices of the fit need more than the memory of the machine, or
+    ``n_outputs`` rows of so many columns do.
+    """
+    bytes_each, there = 8.0 * n_columns**2, memory_bytes()
+    check_release_cost(name, n_outputs * n_columns, there)
+    most = math.isqrt(int(min(there, 2.0**80) / (8 * _N_MATRICES)))
+    got = f"{n_columns:,}" + (" (with that of an intercept)" if intercept else "")
+    if n_columns > most:
+        raise ValueError(
+            f"X must have at most {most:,} columns for {name}, got {got}: its Gram "
+            f"matrix and what is made of it take "
+            f"{_gib(_N_MATRICES * bytes_each)}, and there are {_gib(there)}. {remedy}"
+        )
+    if n_columns <= _MANY_COLUMNS:
+        return
+    seconds = time_of_eigenvectors(n_columns)
+    if seconds >= _LONG_SECONDS:
+        warn(
+            f"X should have fewer columns for {name}, got {got}: eigenvectors of its "
+            f"Gram matrix take up to "
+            f"{seconds / 60.0:.0f} minutes here, and the fit takes at least "
+            f"{_gib(_N_MATRICES * bytes_each)}. {remedy}",
+            UserWarning,
+        )
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.1f} GiB"
 
 
 def noise_edge(noise_stddev: float, size: int) -> float:
@@ -43,6 +104,28 @@ def noise_ridge(noisy_matrix: Release, *, scale: float) -> float:
     size = len(noisy_matrix.value)
     floor = 1e-9 * abs(float(np.trace(noisy_matrix.value))) / size
     return scale * noise_edge(noisy_matrix.noise_stddev, size) + floor + 1e-300
+
+
+def shrunk_towards(
+    total: Float[np.ndarray, " d"],
+    noise_stddev: float,
+    target: Float[np.ndarray, " d"] | None = None,
+) -> Float[np.ndarray, " d"]:
+    """Return a noisy vector, shrunk towards zero, or towards a part of ``target``.
+
+    What is left of ``total`` beside ``t target`` is multiplied by ``max(0, 1 - d s**2 /
+    norm**2)`` (James and Stein 1961), for noise of stddev ``s`` in each entry. The part
+    ``t``, in [0, 1], is the projection of ``total``: one noisy number. A target that
+    points elsewhere gets a part near 0, and the result is nearly that without it.
+    """
+    base = None
+    if target is not None and (length := float(target @ target)) > 0.0:
+        base = min(max(float(total @ target) / length, 0.0), 1.0) * target
+    rest = total if base is None else total - base
+    energy = float(rest @ rest)
+    noise = len(total) * noise_stddev**2
+    shrink = max(0.0, 1.0 - noise / energy) if energy > 0.0 else 0.0
+    return rest * shrink if base is None else base + rest * shrink
 
 
 def positive_part(noisy_gram: Release) -> Float[np.ndarray, "d d"]:
@@ -122,7 +205,8 @@ def regularized_inverse(
         with jax.enable_x64(True):
             inverse = np.asarray(of(jnp.asarray(damped)))
     elif _factor(noisy_gram.value, shift) is not None:
-        inverse = _mirrored(dpotri(_factor(noisy_gram.value, ridge), lower=1)[0])
+        lower = dpotri(_factor(noisy_gram.value, ridge), lower=1)[0]
+        inverse = lower + np.tril(lower, -1).T  # it is zero above the diagonal
     else:
         inverted = partial(_inverted, ridge=ridge, least=least)
         inverse = _with_eigenvalues(noisy_gram, inverted, ridge)
@@ -176,11 +260,6 @@ def _factor(
     shifted[np.diag_indices_from(shifted)] += ridge
     factor, failed = dpotrf(shifted, lower=1, overwrite_a=1)
     return None if failed else factor
-
-
-def _mirrored(lower: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "d d"]:
-    """Return the symmetric matrix of a lower triangle, zero above the diagonal."""
-    return np.asarray(lower + np.tril(lower, -1).T)
 
 
 def _with_eigenvalues(

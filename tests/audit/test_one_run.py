@@ -4,8 +4,7 @@ from scipy import stats
 
 from privfeat import DPLeastSquares
 from privfeat.audit import audit_one_run
-from privfeat.audit.canaries import make_canaries
-from privfeat.audit.one_run import epsilon_lower_bound
+from privfeat.audit.one_run import epsilon_lower_bound, make_canaries
 from privfeat.audit.random_numbers import make_rng
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from tests.audit.faults import drop_clip, repeat_noise

@@ -3,6 +3,9 @@
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path += [str(BENCHMARKS), str(BENCHMARKS / "figures")]
 
@@ -16,3 +19,29 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent == here and item.path.name not in QUICK:
             item.add_marker("slow")
+
+
+@pytest.fixture
+def write_images(tmp_path):
+    """Return what writes a folder of images of two classes in both splits."""
+    Image = pytest.importorskip("PIL.Image")
+
+    def write(number, side):
+        rng = np.random.default_rng(0)
+        for split in ("train", "test"):
+            for name, grey in (("a", 10), ("b", 180)):
+                folder = tmp_path / "images" / split / name
+                folder.mkdir(parents=True)
+                for place in range(number):
+                    pixels = rng.integers(grey, grey + 60, (side, side, 3))
+                    image = Image.fromarray(pixels.astype(np.uint8))
+                    image.save(folder / f"{place}.png")
+        return tmp_path / "images"
+
+    return write
+
+
+@pytest.fixture
+def images(write_images):
+    """Return a folder of eight images of each class."""
+    return write_images(8, 4)

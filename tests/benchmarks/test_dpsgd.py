@@ -120,7 +120,7 @@ def test_torch_gets_the_network_of_jax(name):
     from flax import nnx
 
     from privfeat.networks.engine.network import Network
-    from privfeat.networks.models import build
+    from privfeat.networks.weights import build
 
     rngs = nnx.Rngs(params=jax.random.key(0))
     ours = Network(build(name, contenders.SHAPES[name], 10, rngs=rngs))

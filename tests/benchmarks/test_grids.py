@@ -15,20 +15,6 @@ from privfeat.networks.images.augment import Views
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 
-@pytest.fixture
-def images(tmp_path):
-    Image = pytest.importorskip("PIL.Image")
-    rng = np.random.default_rng(0)
-    for split in ("train", "test"):
-        for name, grey in (("a", 10), ("b", 180)):
-            folder = tmp_path / "images" / split / name
-            folder.mkdir(parents=True)
-            for number in range(8):
-                pixels = rng.integers(grey, grey + 60, (4, 4, 3)).astype(np.uint8)
-                Image.fromarray(pixels).save(folder / f"{number}.png")
-    return tmp_path / "images"
-
-
 def run(module, monkeypatch, *words):
     monkeypatch.setattr("sys.argv", [module.__name__, *map(str, words)])
     module.main()
@@ -85,6 +71,35 @@ def test_choices_of_training_are_added_one_after_another(monkeypatch):
     assert [len(each) for each in found] == [1, 2, 4, 5]
     assert all(a.items() <= b.items() for a, b in pairwise(found))
     assert (found[-1]["n_copies"], found[-1]["n_votes"]) == (4, 4)
+
+
+def test_votes_differ_in_how_they_are_counted_alone(monkeypatch):
+    args = parsed(monkeypatch, "--grid", "votes", "--views", 1, 4)
+    _, names, views, settings = grids.GRIDS["votes"](args)
+    mean, majority = (settings(name, views[0]) for name in names)
+    assert mean | {"vote": "majority"} == majority
+    assert (mean["n_copies"], mean["n_votes"]) == (4, 1)
+
+
+def test_cells_that_differ_in_votes_share_their_fits(images, monkeypatch):
+    words = ["--grid", "votes", "--size", 4, "--records", 16, "--model", "mlp"]
+    words += ["--batches", 8, "--epochs", 1, "--views", 2, "--seeds", 2]
+    args = parsed(monkeypatch, images, *words)
+    monkeypatch.undo()
+    data, fits = grids.read(args), {}
+    _, names, _, settings = grids.GRIDS["votes"](args)
+    for name in names:
+        grids.fitted(data, settings(name, 2), args, fits)
+    assert [clf.vote for clf in fits.values()] == ["majority"] * args.seeds
+
+
+def test_momentum_is_dampened_at_each_rate(monkeypatch):
+    words = ["--momenta", 0, 0.9, "--dampenings", 0, 0.9, "--rates", 0.1, 1]
+    args = parsed(monkeypatch, "--grid", "momenta", *words)
+    _, pairs, rates, settings = grids.GRIDS["momenta"](args)
+    assert pairs == [(0, 0), (0.9, 0), (0.9, 0.9)]
+    found = settings(pairs[-1], rates[-1])
+    assert found == {"momentum": 0.9, "dampening": 0.9, "learning_rate": 1}
 
 
 def test_error_of_a_cell_is_that_of_the_mean_of_its_fits():

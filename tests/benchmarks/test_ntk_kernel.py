@@ -10,7 +10,7 @@ from flax import nnx
 from matplotlib.figure import Figure
 
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models.mlp import MLP
+from privfeat.networks.models.small import MLP
 
 
 def apply(params, x):

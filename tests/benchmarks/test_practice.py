@@ -24,17 +24,8 @@ def features(tmp_path):
 
 
 @pytest.fixture
-def images(tmp_path):
-    Image = pytest.importorskip("PIL.Image")
-    rng = np.random.default_rng(0)
-    for split in ("train", "test"):
-        for name, grey in (("a", 10), ("b", 180)):
-            folder = tmp_path / "images" / split / name
-            folder.mkdir(parents=True)
-            for number in range(16):
-                pixels = rng.integers(grey, grey + 60, (8, 8, 3)).astype(np.uint8)
-                Image.fromarray(pixels).save(folder / f"{number}.png")
-    return tmp_path / "images"
+def images(write_images):
+    return write_images(16, 8)
 
 
 def run(monkeypatch, *arguments):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat import DPLeastSquares
+from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.cli import main
 from privfeat.data import write_features
 from tests.cli.patients import COLUMNS, fit, rows_of, write
@@ -33,7 +33,14 @@ def patients(tmp_path_factory):
     (folder / "columns.toml").write_text(COLUMNS)
     write(folder / "train.csv", rows_of(600, 0))
     write(folder / "test.csv", rows_of(100, 1))
-    words = ("--test", folder / "test.csv", "--quiet", "--out", folder / "model")
+    words = (
+        "--test",
+        folder / "test.csv",
+        "--test-is-public",
+        "--quiet",
+        "--out",
+        folder / "model",
+    )
     assert main([str(word) for word in fit(folder, *words)]) == 0
     return folder
 
@@ -103,3 +110,14 @@ def made_like(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture
+def charged(run, features, tmp_path):
+    """Return the folder of a model that was charged, and its ledger."""
+    ledger, folder = tmp_path / "team.ledger", tmp_path / "charged"
+    PrivacyLedger(ledger, dataset="tiny", epsilon=30.0, delta=1e-6)
+    fit = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet"
+    names = ("--ledger", ledger, "--dataset", "tiny")
+    assert run(*fit.split(), "--train", features, "--out", folder, *names)[0] == 0
+    return folder, ledger

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from privfeat import PrivacyLedger, persistence
+from privfeat.core.ledger.store import BUDGETS
 from tests.core.ledgers import make_statement
 
 NUMBERS = ("--epsilon", 3, "--delta", 1e-5)
@@ -52,6 +53,12 @@ def test_fit_charges_the_ledger(fit, run, path, tmp_path):
     # as in the statement, rounded down: more noise would promise more
     _, stated, _ = run("statement", tmp_path / "model")
     assert noise_lines(out) == noise_lines(stated) != []
+
+
+def test_history_says_that_there_are_no_charges(run, path):
+    whose = ("budget", "history", path, "--dataset", "tiny")
+    assert run(*whose)[:2] == (0, "no charges yet\n")
+    assert run(*whose, "--json")[:2] == (0, "[]\n")
 
 
 def test_what_show_says_is_left_may_be_spent(fit, run, path):
@@ -104,6 +111,20 @@ def test_show_shows_every_data_set(run, path):
     assert out.startswith("other: ")
     assert "\ntiny: " in out
     assert "other" not in run("budget", "show", path, "--dataset", "tiny")[1]
+
+
+def test_show_shows_the_others_where_one_is_damaged(run, fails, path):
+    other = PrivacyLedger(path, dataset="other", epsilon=1.0, delta=1e-5)
+    with other._store.transaction(write=True) as rows:
+        rows.update(BUDGETS, {"dataset": "other", "epsilon": 30.0})
+    status, out, error = run("budget", "show", path)
+    assert status == 1
+    assert out.startswith("tiny: ")
+    assert "other" not in out
+    assert "'other'" in error
+    status, out, _ = run("budget", "show", path, "--json")
+    assert (status, len(json.loads(out))) == (1, 1)
+    assert "'other'" in fails("budget", "show", path, "--dataset", "other")
 
 
 def test_show_and_history_speak_to_programs(run, path):

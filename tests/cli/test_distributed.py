@@ -1,12 +1,14 @@
 """``privfeat fit --distributed`` under a launcher: here, what SLURM tells its tasks."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
-from privfeat import persistence
+from privfeat import PrivacyLedger, persistence
 from privfeat.cli import main
 from tests.ports import held_port
 
@@ -106,6 +108,47 @@ def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path)
     assert "none.h5" in errors[1]
     assert not any("Traceback" in error or "Gloo" in error for error in errors)
     assert not (out / "model.json").exists()
+
+
+@pytest.mark.slow
+def test_a_spent_budget_ends_every_process_with_status_3(features, tmp_path):
+    """One of them ended with 1, which a supervisor may answer with another try."""
+    ledger = PrivacyLedger(tmp_path / "l", dataset="a", epsilon=0.5, delta=1e-5)
+    whose = ("--ledger", tmp_path / "l", "--dataset", "a")
+    with held_port() as port:
+        started = [
+            two_shells(features, tmp_path / "model", port, index, *whose)
+            for index in range(2)
+        ]
+        errors = [process.communicate(timeout=900)[1] for process in started]
+    assert [process.returncode for process in started] == [3, 3]
+    for error in errors:
+        assert error.splitlines()[-1].endswith("Nothing was charged.")
+        assert "Terminating process" not in error
+    assert ledger.history == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ended", [0, 1])
+def test_sigterm_ends_a_process_and_then_the_other(features, tmp_path, ended):
+    """JAX's notifier took the signal, and both went on to their end."""
+    ledger = PrivacyLedger(tmp_path / "l", dataset="a", epsilon=30, delta=1e-5)
+    long = ("--estimator", "DPFC", "--set", "n_iter=100000")
+    whose = ("--ledger", tmp_path / "l", "--dataset", "a", *long)
+    with held_port() as port:
+        started = [
+            two_shells(features, tmp_path / "model", port, index, *whose)
+            for index in range(2)
+        ]
+        while not ledger.history and all(each.poll() is None for each in started):
+            time.sleep(0.1)
+        time.sleep(1.0)  # somewhere among its steps
+        started[ended].send_signal(signal.SIGTERM)
+        errors = [process.communicate(timeout=300)[1] for process in started]
+    assert started[ended].returncode == 143, errors
+    assert "privfeat: interrupted. The fit was charged" in errors[ended]
+    assert started[1 - ended].returncode == 1, errors
+    assert len(ledger.history) == 1
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,15 @@ def test_fit_takes_the_classes_of_the_file_not_of_the_labels(model):
 
 
 def test_fit_prints_accuracy_caveat_and_statement(run, features, tmp_path):
-    arguments = fit_arguments(features, tmp_path / "m", "--test", features)
+    arguments = fit_arguments(
+        features, tmp_path / "m", "--test", features, "--test-is-public"
+    )
     status, out, _ = run(*arguments)
     assert status == 0
     loaded = persistence.load(tmp_path / "m")
     test = open_features(features)["test"]
     assert f"test accuracy {loaded.score(test.X, test.y):.4f}" in out
-    assert "the statement below does not cover them" in out
+    assert "the statement does not cover them" in out
     assert str(loaded.privacy_) in out
 
 
@@ -42,8 +44,18 @@ def test_fit_prints_no_accuracy_without_test_rows(run, features, tmp_path):
     assert "test accuracy" not in out
 
 
+def test_fit_shows_no_exact_figure_of_rows_that_nobody_called_public(
+    fails, features, tmp_path
+):
+    message = fails(*fit_arguments(features, tmp_path / "m", "--test", features))
+    assert "Pass --test-is-public if they are. If not, leave --test out" in message
+    assert not (tmp_path / "m").exists()
+
+
 def test_fit_is_silent_when_told(run, features, tmp_path):
-    arguments = fit_arguments(features, tmp_path / "m", "--test", features, "--quiet")
+    arguments = fit_arguments(
+        features, tmp_path / "m", "--test", features, "--test-is-public", "--quiet"
+    )
     assert run(*arguments) == (0, "", "")
 
 
@@ -131,7 +143,7 @@ def test_fit_refuses_two_budgets(run, features, tmp_path):
         (("--delta", "2"), "delta must be in"),
         (("--n-classes", "3"), "--n-classes must be the 4 classes"),
         (("--train", "missing.h5"), "missing.h5"),
-        (("--test", "missing.h5"), "missing.h5"),
+        (("--test", "missing.h5", "--test-is-public"), "missing.h5"),
     ],
 )
 def test_fit_that_fails_leaves_nothing(fails, features, tmp_path, options, message):
@@ -165,10 +177,10 @@ def test_fit_saves_elsewhere_what_it_has_paid_for(
         shutil.copytree(model, tmp_path / "m", dirs_exist_ok=True)
         return fit(self, *args, **kwargs)
 
-    def save_on_a_full_disk(path, content):
+    def save_on_a_full_disk(path, content, **options):
         if path.parent == tmp_path / "m":
             raise OSError(28, "No space left on device", str(path))
-        save(path, content)
+        save(path, content, **options)
 
     if full:
         plant("write of a model file", save_on_a_full_disk)
@@ -210,7 +222,9 @@ def test_fit_refuses_test_rows_of_another_kind(
     X, y = make_split(30, 2)
     other = tmp_path / "other.h5"
     write_features(other, {"test": (X[:, :n_features], y)}, class_names=class_names)
-    arguments = fit_arguments(features, tmp_path / "m", "--test", other)
+    arguments = fit_arguments(
+        features, tmp_path / "m", "--test", other, "--test-is-public"
+    )
     assert message in fails(*arguments)
 
 

@@ -25,7 +25,15 @@ def multilabel(tmp_path):
 
 def test_fit_and_predict_take_several_labels_a_row(run, multilabel, tmp_path):
     # scores of centred rows without an intercept are too small to be above one half
-    options = ("--max-labels", 2, "--set", "center=false", "--test", multilabel)
+    options = (
+        "--max-labels",
+        2,
+        "--set",
+        "center=false",
+        "--test",
+        multilabel,
+        "--test-is-public",
+    )
     status, out, _ = run(*fit_arguments(multilabel, tmp_path / "m", *options))
     assert status == 0
     assert "(rows with all labels right)" in out
@@ -50,14 +58,25 @@ def test_fit_reads_the_number_of_labels_from_their_columns(run, fails, tmp_path)
     assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3]
     wrong = fit_arguments(path, tmp_path / "n", "--n-classes", "5")
     assert "must be the 4 classes" in fails(*wrong)
-    other = fit_arguments(path, tmp_path / "n", "--test", f"{path}:test")
+    other = fit_arguments(
+        path, tmp_path / "n", "--test", f"{path}:test", "--test-is-public"
+    )
     assert "must have labels as" in fails(*other)
 
 
 def test_fit_refuses_the_training_split_as_test(fails, features, tmp_path):
     """An exact accuracy on training records would be printed otherwise."""
     split = f"{features}:train"
-    argv = ["fit", "--estimator", "DPFC", "--train", split, "--test", split]
+    argv = [
+        "fit",
+        "--estimator",
+        "DPFC",
+        "--train",
+        split,
+        "--test",
+        split,
+        "--test-is-public",
+    ]
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
 
 
@@ -87,7 +106,16 @@ def test_fit_knows_the_training_split_by_other_names(fails, features, tmp_path, 
     else:
         write_features(other, {"test": make_split(240, 0)}, class_names=CLASS_NAMES)
     split = f"{other}:{'test' if kind == 'other split' else 'train'}"
-    argv = ["fit", "--estimator", "DPFC", "--train", features, "--test", split]
+    argv = [
+        "fit",
+        "--estimator",
+        "DPFC",
+        "--train",
+        features,
+        "--test",
+        split,
+        "--test-is-public",
+    ]
     assert "training split" in fails(*argv, "--out", tmp_path / "model")
 
 
@@ -104,6 +132,7 @@ def test_fit_knows_shards_of_the_training_split(run, tmp_path, train, test):
         shards = [tmp_path / f"{name}.h5" for name in joined]
         join_features(tmp_path / f"{joined}.h5", shards)
     files = (f"--train={tmp_path / train}.h5", f"--test={tmp_path / test}.h5")
+    files += ("--test-is-public",)
     out = tmp_path / "model"
     status, _, err = run("fit", "--estimator=DPLeastSquares", *files, f"--out={out}")
     assert (status == 0) == set(train).isdisjoint(test)
@@ -125,7 +154,12 @@ def test_fit_knows_other_features_of_the_training_images(
             known = {"dataset": "x"} | (changed if seed else {})
             listed = {"train": {"file_list_sha256": "f"}}
             writer.finish(known, class_names=CLASS_NAMES, split_metadata=listed)
-    files = (f"--train={paths[0]}", f"--test={paths[1]}", f"--out={tmp_path / 'm'}")
+    files = (
+        f"--train={paths[0]}",
+        f"--test={paths[1]}",
+        "--test-is-public",
+        f"--out={tmp_path / 'm'}",
+    )
     status, _, err = run("fit", "--estimator=DPLeastSquares", *files)
     assert (status != 0) == ("be made of the same images" in err) == refused
 
@@ -174,7 +208,15 @@ def test_fit_reports_classes_of_one_split_alone(run, tmp_path):
     splits = {"train": (rows, np.arange(40) % 2), "test": (rows[2:5], [0, 1, 2])}
     write_features(path, splits, class_names=["ant", "bee", "cat"])
     argv = ("fit", "--estimator", "DPLeastSquares", "--seed", 0, "--quiet")
-    paths = ("--train", path, "--test", path, "--out", tmp_path / "model")
+    paths = (
+        "--train",
+        path,
+        "--test",
+        path,
+        "--test-is-public",
+        "--out",
+        tmp_path / "model",
+    )
     status, _, err = run(*argv, *paths)
     assert status == 0
     assert f"--train {path} has no row of class 'cat', --test {path} has one." in err

@@ -31,7 +31,9 @@ def test_predict_writes_the_predictions_of_the_model(run, features, model, tmp_p
 def test_predict_leaves_out_names_that_the_model_has_not(
     run, features, model, tmp_path
 ):
-    persistence.save(persistence.load(model), tmp_path / "bare")
+    bare = persistence.load(model)
+    del bare.described_
+    persistence.save(bare, tmp_path / "bare")
     out = tmp_path / "p.csv"
     run(
         *("predict", "--model", tmp_path / "bare"),
@@ -112,8 +114,20 @@ def test_predict_compares_how_features_were_made(run, fails, made_like, tmp_path
 def test_fit_compares_how_test_features_were_made(run, fails, made_like, tmp_path):
     same, other = made_like("same"), made_like("other", weights_sha256="b")
     third, views = made_like("third", weights_sha256="a"), made_like("v", views=["a"])
-    fit = fit_arguments(third, tmp_path / "model", "--test")
+    fit = fit_arguments(third, tmp_path / "model", "--test-is-public", "--test")
     assert "weights_sha256 is 'b' and was 'a'" in fails(*fit, other)
     assert not (tmp_path / "model").exists()
     assert "warning" not in run(*fit, same)[2]
     assert "views is ['a'] and was ['zoom 1']" in run(*fit, views, "--overwrite")[2]
+
+
+def test_model_that_python_changed_predicts_from_a_raw_table(run, patients, tmp_path):
+    changed = persistence.load(patients / "model")
+    changed.intercept_ = changed.intercept_ + 0.0
+    persistence.save(changed, tmp_path / "alert")
+    words = ("--features", patients / "test.csv", "--id", "patient", "--out")
+    for model, out in ((patients / "model", "a.csv"), (tmp_path / "alert", "b.csv")):
+        assert run("predict", "--model", model, *words, tmp_path / out)[0] == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    statement = persistence.load_statement(tmp_path / "alert")
+    assert statement == persistence.load_statement(patients / "model")

@@ -139,6 +139,9 @@ def test_predict_takes_the_column_of_the_table_that_texts_are_of(
     assert [row[1] for row in rows] == [f"p{i}" for i in range(60)]
     table.write_text("\n".join(["who,text", *(f"p{i},words" for i in range(59))]))
     assert "with a row for each of its rows" in fails("predict", *rest, "--of", table)
+    folder = fails("predict", *rest, "--of", tmp_path)
+    assert "must be a table, got the folder" in folder
+    assert folder.endswith(f"such as {tmp_path / 'test.csv'}.\n")
     both = fails("predict", *rest, "--of", table, "--names")
     assert "--id and --names must not be given together" in both
 

@@ -7,6 +7,7 @@ import pytest
 
 from privfeat import PrivacyLedger, persistence
 from tests.audited import ROOT
+from tests.cli.test_statuses import FIELDS, fields_of
 
 SMALL = (
     "--model mlp --image-size 8 --n 24 --batch 12 --epochs 2 --epsilon 8 --quiet "
@@ -50,6 +51,7 @@ def test_recipe_tries_on_public_images_and_trains_on_private_ones(
     kept = (place / "found" / "recipe.json").read_bytes()
     found = json.loads(run(*command, "--json")[1])
     assert len(found["trials"]) == 11
+    assert fields_of(found, FIELDS["recipe"]) == FIELDS["recipe"]
     assert not found["tuned_on_private_records"]
     assert (place / "found" / "recipe.json").read_bytes() == kept
     assert len(ledger.history) == 1

@@ -61,7 +61,13 @@ def folder(tmp_path_factory):
 
 
 def test_fit_of_a_regressor_prints_r_squared(run, folder, tmp_path):
-    words = ("--test", folder / "test.csv", "--out", tmp_path / "model")
+    words = (
+        "--test",
+        folder / "test.csv",
+        "--test-is-public",
+        "--out",
+        tmp_path / "model",
+    )
     status, out, _ = run(*fit(folder, *words))
     assert status == 0
     assert float(out.split("test R squared ")[1].split()[0]) > 0.9

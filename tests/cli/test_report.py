@@ -6,25 +6,17 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
 
 import privfeat
-from privfeat import PrivacyLedger, persistence
-from privfeat.cli.shared.tables import DECLARED
+from privfeat import DPSGDClassifier, PrivacyLedger, persistence
+from privfeat.persistence.written import DECLARED
 from tests.cli.patients import fit
 from tests.cli.tiny import fit_arguments
-
-
-@pytest.fixture
-def charged(run, features, tmp_path):
-    """Return the folder of a model that was charged, and its ledger."""
-    ledger, folder = tmp_path / "team.ledger", tmp_path / "charged"
-    PrivacyLedger(ledger, dataset="tiny", epsilon=30.0, delta=1e-6)
-    fit = "fit --estimator DPLeastSquares --epsilon 20 --delta 1e-6 --quiet"
-    names = ("--ledger", ledger, "--dataset", "tiny")
-    assert run(*fit.split(), "--train", features, "--out", folder, *names)[0] == 0
-    return folder, ledger
 
 
 def test_report_writes_page_and_card(run, charged, features, tmp_path):
@@ -68,6 +60,21 @@ def test_report_writes_page_and_card(run, charged, features, tmp_path):
     assert 'license: "mit"' in card_text
     assert "A linear model trained on features, with" in card_text
     assert 'pipeline_tag: "tabular-classification"' in card_text
+
+
+@pytest.mark.parametrize(
+    ("made_by", "said"),
+    [("toy", "features of a frozen network, with"), ("scattering", "features, with")],
+)
+def test_card_names_a_network_where_there_was_one(
+    run, made_like, tmp_path, made_by, said
+):
+    path, model, card = made_like("f", model=made_by), tmp_path / "m", tmp_path / "c.md"
+    fit = ("fit", "--estimator", "DPLeastSquares", "--epsilon", 20, "--quiet")
+    assert run(*fit, "--train", path, "--out", model)[0] == 0
+    page = ("--out", tmp_path / "p.html", "--features", path)
+    assert run("report", model, *page, "--card", card)[0] == 0
+    assert f"A linear model trained on {said}" in card.read_text(encoding="utf-8")
 
 
 def test_report_needs_only_a_model(run, model, tmp_path):
@@ -223,3 +230,19 @@ def test_recipe_of_a_table_fits_one_again(run, patients, tmp_path, users):
     told = saved.privacy_
     public = tuple(fact for fact in told.public if fact != DECLARED)
     assert given["clf"].privacy_ == replace(told, public=public)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_report_of_a_network_after_steps(run, tmp_path):
+    """It looked for the parameters of the network in the pipeline."""
+    network = DPSGDClassifier(
+        model="mlp", classes=[0, 1], n_iter=2, expected_batch_size=9, random_state=0
+    )
+    X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    fitted = make_pipeline(Normalizer(), network).fit(X, np.arange(30) % 2)
+    persistence.save(fitted, tmp_path / "model")
+    out = tmp_path / "out.html"
+    run("report", str(tmp_path / "model"), "--out", str(out))
+    page = out.read_text()
+    assert "made numbers of each record by itself" in page
+    assert "mlp" in page

@@ -58,7 +58,13 @@ def test_scaled_model_predicts_and_is_reported(run, patients, scaled, tmp_path):
 
 
 def test_scaled_fit_prints_an_accuracy(run, patients, tmp_path):
-    words = ("--test", patients / "test.csv", "--out", tmp_path / "model")
+    words = (
+        "--test",
+        patients / "test.csv",
+        "--test-is-public",
+        "--out",
+        tmp_path / "model",
+    )
     status, out, _ = run(*fit(patients, *SCALED, *words))
     assert status == 0
     assert float(out.split("test accuracy ")[1].split()[0]) > 0.8

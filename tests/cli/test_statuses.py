@@ -1,15 +1,18 @@
 """Exit statuses, and who speaks JSON, are those of the page about commands."""
 
+import gc
 import json
 import os
 import re
 import signal
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from privfeat import PrivacyLedger
+from privfeat.cli import run_command
 from tests.cli.test_examples import PARSERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -25,10 +28,63 @@ def test_page_lists_the_verbs_that_speak_json():
     assert set(re.findall(r"`([\w\s]+?)`", " ".join(told.split()))) == speaking
 
 
-def test_page_lists_every_status():
-    assert (
-        re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.M) == "0 1 2 3 130 143".split()
+def told_fields():
+    """Return the fields that the page lists for each command."""
+    table = (
+        PAGE.read_text().partition("## What `--json` prints")[2].partition("\n## ")[0]
     )
+    rows = re.findall(r"^\| `([a-z ]+)` \| [^|]* \| (.*) \|$", table, re.M)
+    named = r"`([a-z_.]+)`"
+    return {name: set(re.findall(named, fields)) for name, fields in rows}
+
+
+FIELDS = told_fields()
+
+
+def fields_of(found, told):
+    """Return its fields, those within an object if the page names one of them."""
+    (one,) = found if isinstance(found, list) else [found]
+    within = {name.partition(".")[0] for name in told if "." in name}
+    return {name for name in one if name not in within} | {
+        f"{name}.{inner}" for name in within for inner in one[name]
+    }
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS.keys() - {"recipe"}))
+def test_page_lists_the_fields_of_json(name, run, features, tmp_path):
+    """Those of `recipe`, which fits for minutes: tests/cli/test_recipe.py."""
+    path, model = tmp_path / "a.ledger", tmp_path / "model"
+    whose = ("--ledger", path, "--dataset", "a")
+    PrivacyLedger(path, dataset="a", epsilon=30.0, delta=1e-5)
+    fit = ("fit", "--estimator", "DPLeastSquares", "--epsilon", 20, "--out", model)
+    assert run(*fit, "--train", features, *whose)[0] == 0
+    settings = "--n 9999 --batch-size 99 --noise-multiplier 3 --steps 9 --delta 1e-6"
+    words = {
+        "budget show": [path],
+        "budget history": [path, "--dataset", "a"],
+        "budget plan": "--epsilon 3 --delta 1e-5 --fit epsilon=1".split(),
+        "statement": [model],
+        "evaluate": ["--model", model, "--test", f"{features}:test", "--epsilon", 1],
+        "doctor": [],
+        "tan": settings.split(),
+    }
+    status, out, err = run(*name.split(), *words[name], "--json")
+    assert status == 0, err
+    told = FIELDS[name] - {"selection"}  # of a search
+    assert fields_of(json.loads(out), told) == told
+
+
+def test_page_lists_the_fields_of_every_verb_that_speaks_json():
+    assert FIELDS.keys() == {
+        " ".join(name)
+        for name, parser in PARSERS.items()
+        if "--json" in parser._option_string_actions
+    }
+
+
+def test_page_lists_every_status():
+    listed = re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.M)
+    assert listed == "0 1 2 3 130 134 143".split()
 
 
 def test_status_0_is_of_what_was_done(run, model):
@@ -81,6 +137,49 @@ def test_status_143_is_of_sigterm(run, plant):
     assert status == 143
     assert err.startswith("privfeat: interrupted.")
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.fixture
+def interruptible():
+    """Answer SIGINT, which a shell ignores in what it starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)]
+)
+def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(
+    run, plant, number, status, interruptible
+):
+    def collect(phase, _):
+        gc.callbacks.remove(collect)
+        os.kill(os.getpid(), number)
+
+    def end(path):
+        gc.callbacks.append(collect)
+        gc.collect()
+        time.sleep(60)
+
+    plant("load of a statement", end)
+    found, _, err = run("statement", "m")
+    assert found == status
+    assert err.startswith("privfeat: interrupted.")
+
+
+def test_an_interrupted_command_waits_for_no_threads(plant, monkeypatch, capsys):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    ended = []
+    plant("load of a statement", interrupt)
+    monkeypatch.setattr(sys, "argv", ["privfeat", "statement", "m"])
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with pytest.raises(SystemExit):
+        run_command()
+    assert ended == [130]
+    assert capsys.readouterr().err.startswith("privfeat: interrupted.")
 
 
 def test_status_130_is_of_an_interrupt(run, plant):

@@ -77,8 +77,14 @@ def test_fit_names_all_columns_with_refused_values(fails, folder, tmp_path, caps
         (["--users", "sex"], "train.csv must have a column 'sex', got none"),
         (["--users", "outcome"], "--users must be another column than --target"),
         (["--groups"], "--groups and --no-groups are for feature files"),
-        (["--test", "train.csv"], "--test must not be the training split"),
-        (["--test", "none.csv"], "none.csv: No such file or directory"),
+        (
+            ["--test", "train.csv", "--test-is-public"],
+            "--test must not be the training split",
+        ),
+        (
+            ["--test", "none.csv", "--test-is-public"],
+            "none.csv: No such file or directory",
+        ),
         (["--train", "features.h5"], "features.h5 must be a table, since columns"),
         (["--public", "train.csv"], "--public must not be the training split"),
     ],
@@ -130,7 +136,11 @@ def test_models_of_features_and_of_tables_refuse_each_other(
     table = ("predict", "--model", folder / "model", "--features", features)
     assert "must be a table, since columns" in fails(*table, *out)
     other = ("predict", "--model", model, "--features", folder / "test.csv")
-    assert "A model that was fitted to features takes features" in fails(*other, *out)
+    refused = fails(*other, *out)
+    assert "is a table, but the model knows no columns of one" in refused
+    assert "--columns" not in refused  # predict has no such option
+    measured = ("evaluate", "--model", model, "--test", folder / "test.csv")
+    assert "the model knows no columns of one" in fails(*measured)
 
 
 def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
@@ -148,6 +158,24 @@ def test_columns_drafts_from_names_alone(run, fails, folder, tmp_path):
     assert "got '?'" in message
     assert "FILE must be a table" in fails("columns", "x.h5", "--from-schema")
     assert run("columns", tmp_path / "one.csv")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (["Maria", "yes"], ["Anna", "yes"]),  # a value that stands there again
+        (["Maria", "1954-03-02"], ["Anna", "1960-01-01"]),
+        (["Maria", "1954-03-02 10:15"], ["Anna", "1960-01-01 10:15"]),
+    ],
+)
+def test_columns_refuses_a_record_in_the_place_of_names(run, tmp_path, first, second):
+    """The record was printed as names of columns."""
+    lines = [",".join(line) for line in (first, second)]
+    (tmp_path / "x.csv").write_text("\n".join(lines) + "\n")
+    code, out, err = run("columns", tmp_path / "x.csv", "--from-schema")
+    assert code == 1
+    assert "Add a line of names" in err
+    assert not any(value in out + err for value in first)
 
 
 def test_model_with_a_damaged_declaration_is_refused(folder, tmp_path):
@@ -185,7 +213,13 @@ def test_fit_refuses_most_of_its_rows_as_public(fails, folder, tmp_path):
     others = (folder / "test.csv").read_text().splitlines()[1:50]
     part = "\n".join([lines[0], *lines[400:100:-1], *others])
     (tmp_path / "part.csv").write_text(f"{part}\n")
-    out = ("--out", tmp_path / "model", "--test", tmp_path / "part.csv")
+    out = (
+        "--out",
+        tmp_path / "model",
+        "--test",
+        tmp_path / "part.csv",
+        "--test-is-public",
+    )
     assert "--test must not be the training split" in fails(*fit(folder, *out))
 
 

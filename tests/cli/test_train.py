@@ -31,6 +31,15 @@ def test_train_saves_a_model_that_predicts(folder, capsys):
     assert (folder / "predicted.csv").read_text().startswith("row,class")
 
 
+def test_train_reads_no_test_images_that_nobody_called_public(folder, capsys):
+    """Whoever keeps private ones there for `evaluate` sees no exact figure of them."""
+    (folder / "test" / "of no class").mkdir()
+    assert command(folder) == 1
+    assert "test/ must have the classes of train/" in capsys.readouterr().err
+    assert command(folder, public=()) == 0
+    assert "test accuracy" not in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_train_starts_from_a_saved_network(folder, capsys):
     """With parameters of every kind that a line of a shell can hold."""
@@ -55,6 +64,14 @@ def test_train_starts_from_a_saved_network(folder, capsys):
         assert kept == (not name.startswith("layers/3/"))
     assert second.clip_norm == {"layers/3": 0.5}
     assert second.weights is None
+    assert "the weights that the network started from" in second.privacy_.public
+    pytest.importorskip("jinja2")
+    page = folder / "report.html"
+    assert main(["report", str(folder / "model"), "--out", str(page)]) == 0
+    told = page.read_text(encoding="utf-8")
+    assert "from the input on" not in told
+    assert "It started from weights of another training" in told
+    assert "weights=weights" in told
 
 
 def test_train_refuses_what_it_cannot_use(folder, capsys):
@@ -70,17 +87,29 @@ def test_train_refuses_what_it_cannot_use(folder, capsys):
     assert not (folder / "model").exists()
 
 
+@pytest.mark.parametrize("option", ["--out", "--checkpoints"])
+@pytest.mark.parametrize("place", ["train", "train/dark", "test", "classes"])
+def test_train_refuses_to_write_among_the_classes(folder, capsys, option, place):
+    """What is there at the next call is a class of its fit."""
+    data = folder if place != "classes" else folder / "train"
+    written = (folder / ("train" if place == "classes" else place)) / "kept"
+    assert command(folder, "--data", str(data), option, str(written)) == 1
+    assert f"{option} must lie outside the classes" in capsys.readouterr().err
+    assert not written.exists()
+
+
 def test_train_refuses_splits_that_would_pass_for_classes(folder, capsys):
-    assert command(folder, "--data", str(folder.parent)) == 1  # holds train/ and test/
+    outside = ("--out", str(folder.parent.parent / "model"))
+    assert command(folder, "--data", str(folder.parent), *outside) == 1
     assert "is the name of a split" in capsys.readouterr().err
     (folder / "train").rename(folder / "Training")
-    assert command(folder) == 1
+    assert command(folder, *outside) == 1
     assert "'Training' is the name of a split" in capsys.readouterr().err
     with pytest.raises(ValueError, match="is the name of a split"):
         read_folder(folder)
     (folder / "Training").rename(folder / "one")
     (folder / "test").rename(folder / "two")
-    assert command(folder) == 1
+    assert command(folder, *outside) == 1
     assert "same folders in them, such as 'bright'" in capsys.readouterr().err
 
 
@@ -153,28 +182,6 @@ def test_train_charges_a_ledger(folder, capsys):
     assert len(ledger.history) == 1
     for name, leaf in first.parameters_.items():
         assert np.array_equal(second.parameters_[name], leaf)
-
-
-@pytest.mark.slow
-def test_train_says_where_it_goes_on(folder, capsys, plant):
-    kept = ("--checkpoints", str(folder / "kept"), "--checkpoint-every", "3")
-    original, left = plant.genuine("release of a sum"), iter(range(7))
-
-    def release(self, *args, **kwargs):
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return original(self, *args, **kwargs)
-
-    with plant.context() as patch:
-        patch("release of a sum", release)
-        assert command(folder, *kept) == 130
-    said = capsys.readouterr().err
-    assert "The same command goes on from the last checkpoint" in said
-    assert command(folder, *kept) == 0
-    printed = capsys.readouterr()
-    assert "holds 6 of 10 steps" in printed.err
-    assert "goes on from step 6, and is not charged again" in printed.err
-    assert "epsilon" not in printed.err  # it was charged before
 
 
 @pytest.mark.slow

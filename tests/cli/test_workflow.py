@@ -9,7 +9,7 @@ WORKFLOW = "--estimator DPLeastSquares --epsilon 5 --n 240 --n-fits 10 --quiet".
 
 def command(folder, features, *more):
     public = f"{features}:test"
-    given = ("--train", f"{features}:train", "--test", public)
+    given = ("--train", f"{features}:train", "--test", public, "--test-is-public")
     return ("workflow", folder, *given, "--calibration", public, *WORKFLOW, *more)
 
 

@@ -1,16 +1,19 @@
 """The workflow of van der Veen et al. 2018, section 3, for networks on images."""
 
 import json
+import shutil
+from argparse import ArgumentParser
 
 import pytest
 
 from privfeat import persistence
+from privfeat.cli import workflow
 
 pytest.importorskip("jax_privacy")
 pytest.importorskip("jinja2")
 WORKFLOW = (
     "--model mlp --image-size 8 --epsilon 1 --n 24 --n-fits 10 --batch 12 --epochs 1 "
-    "--learning-rate 0.01 --set accounting=rdp --set n_iter=2 --quiet"
+    "--test-is-public --learning-rate 0.01 --set accounting=rdp --set n_iter=2 --quiet"
 ).split()
 
 
@@ -103,3 +106,18 @@ def test_a_workflow_of_images_knows_private_images_by_links(fails, folder, tmp_p
     given = ("workflow", tmp_path / "x", "--data", linked, *WORKFLOW)
     for place in (public, linked / "train"):
         assert "must hold no file of --data" in fails(*given, "--test", place)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_public_images_beside_private_ones_do_not_make_those_public(
+    folder, tmp_path, other
+):
+    """Whoever keeps private images in test/ names public ones by --test."""
+    parser = ArgumentParser()
+    workflow.add_parser(parser.add_subparsers())
+    shutil.copytree(folder / "test", tmp_path / "public")
+    named = ["--test", str(tmp_path / "public")] if other else []
+    words = ["workflow", str(tmp_path / "x"), "--data", str(folder), *WORKFLOW, *named]
+    plan = workflow._of_images(parser.parse_args(words))
+    assert ("--test-is-public" in plan.fit) is not other
+    assert plan.test == str(tmp_path / "public" if other else folder / "test")

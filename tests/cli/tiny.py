@@ -21,12 +21,13 @@ def fit_arguments(features, out, *more):
     return *FIT, "--epsilon", "20", "--train", features, "--out", out, *more
 
 
-def train_on(folder, *more):
+def train_on(folder, *more, public=("--test-is-public",)):
     """Return what the command `train` returns on a folder of images."""
     return main(
         [
             "train",
             *("--data", str(folder), "--out", str(folder / "model"), "--model", "mlp"),
+            *public,
             *("--image-size", "8", "--noise-multiplier", "1", "--batch", "12"),
             *("--set", "n_iter=10", "--set", "microbatch_size=8"),
             *more,

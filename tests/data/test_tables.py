@@ -58,7 +58,7 @@ def test_csv_that_is_damaged_is_refused_without_a_value(tmp_path, text):
         ("", "with the names of the columns in its first line"),
         ("a;b\n1;2\n", "its first line is by semicolons. Save it with commas"),
         ("a\tb\n1\t2\n", "its first line is by tabs"),
-        ("a,b,a\n1,2,3\n", "must have each column once, but has 'a' twice"),
+        ("a,b,a\n1,2,3\n", r"once, but columns \[1, 3\] have one name"),
     ],
 )
 def test_csv_without_names_is_refused(tmp_path, text, words):

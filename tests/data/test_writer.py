@@ -202,3 +202,16 @@ def test_feature_writer_keeps_rows_when_the_disk_is_full(begin, arrays, monkeypa
     np.testing.assert_array_equal(
         open_features(writer.path)["train"].X[:], arrays["train"][0]
     )
+
+
+def test_users_in_another_order_than_the_rows_are_not_written(tmp_path):
+    """The file said for good that rows are of other users."""
+    pd = pytest.importorskip("pandas")
+    rows = pd.DataFrame(np.eye(3), index=[2, 1, 0])
+    users = pd.Series([7, 7, 8], index=[0, 1, 2])
+    path = tmp_path / "features.h5"
+    with pytest.raises(ValueError, match="must have the index of X and y in its order"):
+        write_features(path, {"train": (rows, [0, 1, 0], users)})
+    assert not path.exists()
+    write_features(path, {"train": (rows, [0, 1, 0], users.loc[rows.index])})
+    assert open_features(path)["train"].groups.tolist() == [8, 7, 7]

@@ -58,6 +58,7 @@ def test_second_name_of_an_image_is_an_image(images, scatter, tmp_path):
     archive = shutil.make_archive(str(tmp_path / "packed"), "gztar", images)
     status, _, err = scatter(archive, "--overwrite")
     assert status == 0, err
+    assert "are one image: it counts under each name" in err
     for found, wanted in zip(read_train(tmp_path / "out.h5"), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
 

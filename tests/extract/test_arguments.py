@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from privfeat.data.splits import SPLIT_NAMES
 from privfeat_extract.arguments import Network, parse
 
 BASE = ["--data", "d", "--model", "m", "--out", "o.h5"]
@@ -112,3 +113,4 @@ def test_help_is_quick_to_load():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert "privfeat-extract --data digits --model scattering" in done.stdout
+    assert ", ".join(SPLIT_NAMES) in " ".join(done.stdout.split())

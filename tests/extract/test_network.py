@@ -1,5 +1,7 @@
 import os
 import shutil
+import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -184,3 +186,24 @@ def test_network_features_survive_compilation(images, network, tmp_path):
     assert status == 0, err
     found = open_features(tmp_path / "out.h5")["train"].X[:]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_torch_and_torchvision_of_two_builds_are_one_line(
+    run, images, tmp_path, monkeypatch
+):
+    """Whoever took a CPU build of torch alone saw a traceback of 60 lines."""
+
+    class Unfit(ModuleType):
+        def __getattr__(self, name):
+            raise RuntimeError("operator torchvision::nms does not exist")
+
+    monkeypatch.delitem(sys.modules, "privfeat_extract.network", raising=False)
+    backbones = "privfeat_extract.backbones"
+    monkeypatch.setitem(sys.modules, backbones, Unfit(backbones))
+    out = tmp_path / "features.h5"
+    argv = ["--data", images, "--model", "resnet18", "--no-pretrained", "--out", out]
+    status, _, said = run(*argv)
+    assert status == 1
+    assert "torch and torchvision must be builds that fit each other" in said
+    assert "nms does not exist. Install torch and torchvision by one command" in said
+    assert not out.exists()

@@ -144,14 +144,15 @@ def test_no_command_calls_rows_public_that_records_chose(
     private = f"{files[0]}:train"
     fit = f"fit --estimator DPFC --epsilon 1 --n-classes 2 --train {private} --out"
     report = f"report {fitted} --out {tmp_path / 'r.html'}"
+    public = "--test-is-public"
     flow = f"workflow {tmp_path / 'all'} --n 100 --n-classes 2 --train {private}"
     for file in (clean, joined):
         for command in (
             f"{fit} {tmp_path / 'm'} --public {file}",
-            f"{fit} {tmp_path / 'm'} --test {file}",
-            f"{flow} --test {file}",
+            f"{fit} {tmp_path / 'm'} --test {file} {public}",
+            f"{flow} --test {file} {public}",
             f"{flow} --calibration {file}",
-            f"{report} --test {file} --test-is-public",
+            f"{report} --test {file} {public}",
         ):
             assert privfeat_main(command.split()) != 0
             assert "must not be chosen by private records" in capsys.readouterr().err

@@ -279,3 +279,12 @@ def test_what_extraction_keeps_among_the_images_is_no_class(images, scatter, tmp
     status, _, err = scatter(images / "train", "--out", out)
     assert status == 0, err
     assert open_features(out).class_names == ("cat", "dog")
+
+
+@pytest.mark.parametrize("folder", ["kept", "/"])
+def test_a_folder_is_no_file_to_write(folder, images, scatter, tmp_path):
+    """It was found when all features were there, or by a traceback."""
+    (tmp_path / "kept").mkdir()
+    status, _, err = scatter(images, "--overwrite", "--out", str(tmp_path / folder))
+    assert status == 1
+    assert "--out must be a file" in err

@@ -135,3 +135,31 @@ def test_intervals_need_the_released_matrix(data):
     del model.moments_  # as of a model that was saved before there were intervals
     with pytest.raises(AttributeError, match="moments_ must be there"):
         model.predict_interval(data[0])
+
+
+@pytest.mark.parametrize("bound", ["count", "sum"])
+def test_intervals_are_refused_where_users_are_protected(data, bound):
+    """Their records may be alike: intervals of 95 % held in 50 to 70 % of fits."""
+    X, y = data
+    model = DPLeastSquaresRegressor(
+        target_bounds=BOUNDS, max_group_size=4, user_bound=bound
+    ).fit(X, y, groups=np.arange(len(X)) // 4)
+    with pytest.raises(ValueError, match="got one of users"):
+        model.coef_interval()
+    with pytest.raises(ValueError, match="got one of users"):
+        model.predict_interval(X)
+
+
+def test_intervals_and_predictions_are_of_the_parameters_of_the_fit(data, tmp_path):
+    """Releases are in units of the clip norm that the fit had."""
+    X, y = data
+    model = DPLeastSquaresRegressor(target_bounds=BOUNDS, clip_norm=4.0).fit(X, y)
+    expected = model.coef_interval(), model.predict_interval(X), model.predict(X)
+    model.set_params(clip_norm=1.0, target_bounds=(0.0, 1.0), row_scaling="unit")
+    save(model, tmp_path / "model")
+    for each in (model, load(tmp_path / "model")):
+        found = each.coef_interval(), each.predict_interval(X), each.predict(X)
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    model.fit(X, y)
+    assert model.predict(X).max() <= 1.0

@@ -107,6 +107,21 @@ def test_fit_that_overspends_draws_nothing_and_changes_nothing(
         assert vars(clf)[name] is state[name]
 
 
+def test_refusal_says_that_another_delta_costs_more(tmp_path, three_classes):
+    ledger = PrivacyLedger(tmp_path / "a", dataset="a", epsilon=3.0, delta=1e-6)
+    clf = DPLeastSquares(epsilon=3.0, classes=range(3), ledger=ledger)
+    with pytest.raises(BudgetExceededError) as refused:
+        clf.fit(*three_classes)
+    assert "This one has delta = 1e-05 (1e-05 unless another is given)" in str(
+        refused.value
+    )
+    assert "pass delta = 1e-06." in str(refused.value)
+    clf.set_params(delta=1e-6, epsilon=3.1)
+    with pytest.raises(BudgetExceededError) as refused:
+        clf.fit(*three_classes)
+    assert "This one has delta" not in str(refused.value)
+
+
 def test_fit_is_charged_before_its_first_draw(ledger, three_classes, spy, plant):
     genuine = plant.genuine("charge of a ledger")
 

@@ -11,7 +11,7 @@ import privfeat
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, open_features
 from privfeat.data import join_features, write_features
 from privfeat.data.sharing import check_apart
-from privfeat.estimation.shifting import scaled_rows
+from privfeat.estimation.predictor import scaled_rows
 from privfeat.estimation.team import _described
 from privfeat.linear.parameters.public import PublicRows, read_public
 

@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from privfeat import DPFC, PrivacyError, PrivacyLedger
-from privfeat.estimation.team import agreed, check_team
+from privfeat.estimation.fitting import agreed
+from privfeat.estimation.team import check_team
 from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -126,3 +126,27 @@ def test_users_in_another_order_than_the_rows_are_refused():
     mixed = table["patient"].set_axis([7, "b", None])  # which nobody can sort
     for other in (table["patient"].to_numpy(), mixed, mixed.set_axis([7, 8, 9])):
         assert check_users(other, 1, 3, rows).n_users == 3
+
+
+@pytest.mark.parametrize(
+    "labels", [["b", "a", "b", "c"], [0, 1, 0, 1], ["a", 1, "a", None]]
+)
+def test_users_in_another_order_are_refused_where_labels_repeat(labels):
+    """A table by patient, or two files put together."""
+    users = pd.Series([1, 2, 3, 4], index=labels)
+    rows = users.to_frame()
+    assert check_users(users, 1, 4, rows).n_users == 4
+    assert check_users(users.reset_index(drop=True), 1, 4, rows).n_users == 4
+    with pytest.raises(ValueError, match="must have the index of X and y in its order"):
+        check_users(users.iloc[[1, 0, 2, 3]], 1, 4, rows)
+
+
+@pytest.mark.parametrize("kinds", [("Int64", "int64"), ("string", "object")])
+def test_users_in_another_order_are_refused_whatever_type_an_index_has(kinds):
+    """A table that was read with nullable types, beside one that was not."""
+    labels = pd.Series([3, 1, 2]) if "int64" in kinds else pd.Series(["c", "a", "b"])
+    mine, others = (pd.Index(labels.astype(kind)) for kind in kinds)
+    users, rows = pd.Series([1, 2, 3], index=mine), pd.DataFrame(index=others)
+    assert check_users(users, 1, 3, rows).n_users == 3
+    with pytest.raises(ValueError, match="must have the index of X and y in its order"):
+        check_users(users.iloc[[1, 0, 2]], 1, 3, rows)

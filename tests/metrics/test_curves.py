@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import binom
 
 from privfeat.metrics import evaluation_of_predictions
-from privfeat.metrics.curves import Histograms, reliability, roc_auc
-from privfeat.metrics.intervals import Width
-from privfeat.metrics.levels import UnitGrid
+from privfeat.metrics.curves import Histograms, RocCurve, reliability, roc_auc
+from privfeat.metrics.intervals import Estimate, Width
+from privfeat.metrics.tables import UnitGrid
 
 GRID, WIDTH = UnitGrid(), Width.of(0.95)
 N_CELLS, MANY = GRID.sizes[-1], 1e14
@@ -37,6 +37,38 @@ def test_roc_area_of_scores_in_one_cell_is_unknown():
     counts[:, 40] = 1.0
     found = roc_auc(without_noise(counts), WIDTH)
     assert (found.low, found.value, found.high) == (0.0, 0.5, 1.0)
+
+
+def curve_of(false, true):
+    """Return a curve of five thresholds, whose intervals nobody asks."""
+    rates = [Estimate(np.array(rate), None, None) for rate in (false, true)]
+    return RocCurve(np.array([1.0, 0.7, 0.4, 0.1, 0.0]), *rates)
+
+
+def test_threshold_is_the_highest_that_finds_so_many():
+    curve = curve_of([0.0, 0.1, 0.3, 0.8, 1.0], [0.0, 0.6, 0.9, 0.95, 1.0])
+    assert [curve.threshold_of(r) for r in (0.5, 0.6, 0.7, 0.9)] == [0.7, 0.7, 0.4, 0.4]
+
+
+@pytest.mark.parametrize(
+    ("false", "true"),
+    [
+        ([0.0, 0.4, 0.7, 1.0, 1.0], [0.0, 0.3, 0.5, 0.7, 1.0]),  # at threshold 0
+        ([0.0, 0.4, 0.85, 1.0, 1.0], [0.0, 0.3, 0.8, 0.8, 0.8]),  # never, by the noise
+        ([0.0, 0.4, 0.85, 0.9, 1.0], [0.0, 0.3, 0.8, 0.9, 1.0]),  # as often in others
+        ([np.nan] * 5, [np.nan] * 5),
+    ],
+)
+def test_threshold_that_chance_would_find_is_refused(false, true):
+    """The guide's recipe called everybody ill where the noise hid a threshold."""
+    with pytest.raises(ValueError, match=r"must know a threshold that finds 0\.9"):
+        curve_of(false, true).threshold_of(0.9)
+
+
+@pytest.mark.parametrize("recall", [0.0, 1.1, np.nan, True, "0.9"])
+def test_threshold_refuses_what_is_no_rate(recall):
+    with pytest.raises((TypeError, ValueError), match="recall must be"):
+        curve_of([0, 0, 0, 0, 1], [0, 1, 1, 1, 1]).threshold_of(recall)
 
 
 @pytest.mark.parametrize("end", [0, 1])

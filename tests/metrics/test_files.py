@@ -8,7 +8,7 @@ import pytest
 from privfeat import DPLeastSquares, ModelFileError, save
 from privfeat.metrics import evaluation_of_predictions, private_evaluation
 from privfeat.metrics.files import load_evaluation, save_evaluation
-from privfeat.persistence.model_folder import digest
+from privfeat.persistence.model_folder import digest, read_document
 from tests.metrics.drawn import draw
 
 
@@ -54,6 +54,15 @@ def test_evaluation_is_read_as_it_was_written(folder, model, epsilon, n_classes)
     assert test == "b.h5"
     assert again.privacy == found.privacy
     assert repr(parts(again)) == repr(parts(found))
+
+
+def test_evaluation_is_not_written_beside_another_model(folder, model):
+    found = private_evaluation(model, *draw(50))
+    checksum = read_document(folder)["sha256"]
+    save(DPLeastSquares(classes=[0, 1]).fit(*draw(50)), folder, overwrite=True)
+    with pytest.raises(ModelFileError, match="must hold the model that was evaluated"):
+        save_evaluation(found, folder, test="b.h5", checksum=checksum)
+    assert load_evaluation(folder) is None
 
 
 @pytest.mark.parametrize("epsilon", [8.0, 1e-3])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privfeat.metrics.levels import UnitGrid
+from privfeat.metrics.tables import UnitGrid
 from privfeat.solvers.levels import agreed
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privfeat.metrics import tables
-from privfeat.metrics.levels import UnitGrid
+from privfeat.metrics.tables import UnitGrid
 
 ADJACENCIES = ["add_remove", "replace_one"]
 SMALL = UnitGrid((2, 4))
@@ -19,7 +19,7 @@ def largest_move(sums, adjacency):
 
 def outcomes_of(codes, predicted, counted=None):
     kept = np.ones(len(codes), bool) if counted is None else np.array(counted)
-    return tables.exact_outcomes(np.array(codes), np.array(predicted), kept, 3).value
+    return tables.exact_outcomes(np.array(codes), np.array(predicted), 3, kept).value
 
 
 def scores_of(sides, scores):

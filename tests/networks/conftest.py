@@ -7,7 +7,7 @@ import pytest
 from flax import nnx
 
 from privfeat.core.sums.batches import UNIT
-from privfeat.estimation.compilation import kept_compiled_code
+from privfeat.estimation.fitting import kept_compiled_code
 from privfeat.networks.engine.clipped_sums import clipped_sum, record_parts
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network

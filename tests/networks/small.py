@@ -1,13 +1,7 @@
 """Every kind of network that has a name, small: shapes of records, and makers."""
 
-from privfeat.networks.models import (
-    MobileNetV2,
-    NFResNet,
-    ResNet,
-    ViT,
-    WideResNet,
-    build,
-)
+from privfeat.networks.models import MobileNetV2, NFResNet, ResNet, ViT, WideResNet
+from privfeat.networks.weights import build
 
 RGB = (8, 8, 3)
 STAGES = (((1, 4, 1, 1),), ((2, 6, 2, 2),))

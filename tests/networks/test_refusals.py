@@ -8,7 +8,7 @@ from PIL import Image
 from privfeat import DPSGDClassifier, DPSGDRegressor
 from privfeat.networks.engine.clipping import check_phases
 from privfeat.networks.engine.network import Network
-from privfeat.networks.images.color_jitter import grey
+from privfeat.networks.images.augment import grey
 from privfeat.networks.images.records import read_folder
 from privfeat.networks.layers.basic import Norm
 from privfeat.networks.models import MLP
@@ -85,6 +85,13 @@ def test_folders_of_images_need_two_classes_and_an_image(tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "beside.png")
     with pytest.raises(ValueError, match="must hold images, got none"):
         read_folder(tmp_path)
+
+
+def test_new_images_need_one_folder_alone(tmp_path):
+    (tmp_path / "new").mkdir()
+    Image.new("RGB", (8, 8)).save(tmp_path / "new" / "1.png")
+    found = read_folder(tmp_path, size=8, labelled=False)
+    assert (found.images.shape, found.files) == ((1, 8, 8, 3), ["new/1.png"])
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
 from privfeat.networks.images.augment import to_inputs
-from privfeat.networks.models import build
+from privfeat.networks.weights import build
 from privfeat.persistence import ModelFileError
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -9,8 +9,8 @@ from flax import nnx
 
 from privfeat import DPSGDClassifier
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import MobileNetV2, NFResNet, ResNet, ViT, build
-from privfeat.networks.weights import load_timm_weights
+from privfeat.networks.models import MobileNetV2, NFResNet, ResNet, ViT
+from privfeat.networks.weights import build, load_timm_weights
 from tests.later import Later
 
 torch, timm = Later("torch"), Later("timm")

@@ -2,11 +2,12 @@
 
 import shlex
 import subprocess
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import pytest
 
-from privfeat import PrivacyLedger
+from privfeat import LedgerError, PrivacyLedger
 from privfeat.cli import main as privfeat
 from privfeat.data import write_features
 from tests.cli.tiny import CLASS_NAMES, make_split
@@ -51,5 +52,23 @@ def test_guide_lets_a_colleague_charge_and_no_more(tmp_path, monkeypatch):
             asked = ("-h", folder, "-U", "ann", "privacy", "-c", forbidden)
             done = subprocess.run([find_program("psql"), *asked], check=False)
             assert done.returncode == 1
+        watch(folder, charge.statement)
     assert (charge.who, charge.estimator) == ("Ann", "DPFC")
     assert charge.fitted is not None
+
+
+def watch(folder, statement):
+    """A reader, by the first two grants alone, may look and not charge."""
+    for grant in (
+        "CREATE ROLE watch LOGIN",
+        "GRANT USAGE ON SCHEMA privfeat TO watch",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA privfeat TO watch",
+    ):
+        asked = ("-h", folder, "-U", "tester", "privacy", "-c", grant)
+        subprocess.run([find_program("psql"), *asked], check=True)
+    url = f"postgresql://watch@/privacy?host={folder}"
+    assert privfeat(["budget", "show", url]) == 0
+    assert privfeat(["budget", "history", url, "--dataset", "digits"]) == 0
+    ledger = PrivacyLedger(url, dataset="digits")
+    with pytest.raises(LedgerError, match="permission denied"):
+        ledger.charge(replace(statement, charge=None), estimator="DPFC")

@@ -157,8 +157,8 @@ def test_save_writes_tables_and_columns_as_arrays(tmp_path):
 
 
 def test_save_refuses_a_parameter_without_written_form(fitted, tmp_path):
-    odd = clone(fitted).fit(*make_data((0, 1, 2))).set_params(budget_split=object())
-    with pytest.raises(TypeError, match="budget_split must be made of numbers"):
+    odd = clone(fitted).fit(*make_data((0, 1, 2))).set_params(verbose=object())
+    with pytest.raises(TypeError, match="verbose must be made of numbers"):
         save(odd, tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -218,3 +218,16 @@ def test_verbose_tells_the_cost_of_all_steps_before_the_charge(ledger, data, cap
     with pytest.raises(ValueError, match="verbose must be"):
         pipeline(*steps, ledger=ledger, verbose=-1).fit(*data)
     assert len(ledger.history) == 1
+
+
+def test_bounds_taken_from_the_records_warn_before_the_charge(data, ledger):
+    """The warning came from the step, when the budget was spent."""
+    X, y = data
+    scale = ("scale", DPStandardScaler(bounds=(X.min(axis=0), X.max(axis=0))))
+    steps = [scale, ("clf", DPLeastSquares(classes=[0, 1]))]
+    with pytest.raises(PrivacyWarning, match="the least and the greatest"):
+        PrivatePipeline(steps, ledger=ledger).fit(X, y)
+    assert not ledger.history
+    with pytest.warns(PrivacyWarning, match="the least and the greatest") as caught:
+        PrivatePipeline(steps, ledger=ledger).fit(X, y)
+    assert sum("the greatest" in str(each.message) for each in caught) == 1

@@ -113,7 +113,8 @@ def test_a_gap_in_a_table_is_nan_whatever_stands_for_it():
 
 def test_dates_of_a_list_reach_a_step_as_dates():
     days = list(np.array([["2020-01-01"], ["2020-01-31"]], "datetime64[D]"))
-    step = frozen(lambda X: [X[0] - np.datetime64("2020-01-01")])
+    first, day = np.datetime64("2020-01-01"), np.timedelta64(1, "D")
+    step = frozen(lambda X: [(X[0] - first) / day])
     made = by_record(step, days).astype(int)
     np.testing.assert_array_equal(made, [[0], [30]])
 

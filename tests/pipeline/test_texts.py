@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction import DictVectorizer
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 
 from privfeat import (
     DPLeastSquares,
     DPNearestMean,
+    DPRandomizedSearch,
     PrivacyLedger,
     PrivatePipeline,
     save,
@@ -61,3 +62,41 @@ def test_a_saved_pipeline_of_texts_says_what_it_reads(tmp_path):
     assert "arrays of numbers" not in card.read_text()
     with pytest.raises(TypeError, match=r"steps before .* got HashingVectorizer"):
         export_onnx(pipeline, tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize(
+    ("words", "candidates"),
+    [
+        (HashingVectorizer(n_features=64), {"stop_words": ["german"]}),
+        (HashingVectorizer(n_features=64), {"ngram_range": [(2, 1)]}),
+        (HashingVectorizer(n_features=64), {"token_pattern": [r"(\w)(\w)"]}),
+        (HashingVectorizer(n_features=64), {"dtype": [str]}),
+        (FeatureHasher(n_features=64, input_type="string"), {"dtype": [str]}),
+    ],
+)
+def test_what_refuses_all_texts_is_found_before_the_charge(tmp_path, words, candidates):
+    """A search was charged, and lost with the first candidate that no fit takes."""
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=3.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], center=False)
+    model = PrivatePipeline([("words", words), ("clf", clf)])
+    grid = {f"words__{name}": values for name, values in candidates.items()}
+    search = DPRandomizedSearch(model, grid, epsilon=2.0, mean_runs=2.0, ledger=ledger)
+    with pytest.raises(ValueError, match=r"must be|ngram|capturing|support"):
+        search.fit(20 * ["one two", "two three"], 20 * [0, 1])
+    assert ledger.history == []
+
+
+@pytest.mark.parametrize("kind", ["dict", "pair", "string"])
+def test_planned_begins_with_hashed_records_of_each_kind(kind):
+    steps = [
+        ("words", FeatureHasher(n_features=32, input_type=kind)),
+        ("clf", DPLeastSquares(classes=[0, 1], center=False)),
+    ]
+    assert PrivatePipeline(steps, epsilon=1.0).planned(1).records
+
+
+def test_planned_opens_no_file():
+    """Records that are names of files."""
+    words = HashingVectorizer(n_features=32, input="filename")
+    steps = [("words", words), ("clf", DPLeastSquares(classes=[0, 1], center=False))]
+    assert PrivatePipeline(steps, epsilon=1.0).planned(1).records

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privfeat.exceptions import PrivacyWarning
@@ -45,3 +46,14 @@ def test_labels_out_of_the_classes_are_refused():
         DPClassCounts(classes=CLASSES).fit(None, np.eye(3, dtype=int))
     with pytest.raises(ValueError, match="inconsistent"):
         DPClassCounts(classes=CLASSES).fit(np.zeros((3, 1)), LABELS)
+
+
+def test_counts_refuse_users_in_another_order_than_the_labels():
+    """Without X nothing compared them: records counted for other users."""
+    y = pd.Series(LABELS)
+    users = (y.index.to_series() // 4)[::-1]
+    counts = DPClassCounts(classes=CLASSES, max_group_size=2, random_state=0)
+    with pytest.raises(ValueError, match="must have the index of X and y"):
+        counts.fit(None, y, groups=users)
+    with pytest.raises(ValueError, match="must have the index of X and y"):
+        counts.fit(np.zeros((len(y), 1)), y, groups=users)

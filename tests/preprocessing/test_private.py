@@ -5,6 +5,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -15,6 +16,7 @@ from privfeat.audit import recording, replay
 from privfeat.data import open_features, write_features
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 from privfeat.persistence import load_statement
+from privfeat.preprocessing import DPQuantiles, DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore:epsilon should be at most 20")
 
@@ -219,3 +221,26 @@ def test_rows_of_a_feature_file_are_read(step, records, tmp_path):
         assert np.array_equal(value, fitted_values(two)[name])
     if hasattr(one, "n_outputs"):
         assert one.n_outputs(3) == one.transform(X).shape[1]
+
+
+@pytest.mark.parametrize("kind", [DPStandardScaler, DPQuantiles])
+@pytest.mark.filterwarnings("ignore:random_state makes")
+def test_bounds_refuse_columns_in_another_order(kind, records):
+    """They were taken by place: each column got the bounds of another."""
+    X = pd.DataFrame(records[0], columns=["a", "b", "c"])
+    low = pd.Series({"b": -1.0, "a": -2.0, "c": -3.0})
+    with pytest.raises(ValueError, match="bounds must have the columns of X"):
+        kind(bounds=(low, -low), random_state=0).fit(X)
+    low = low[["a", "b", "c"]]
+    kind(bounds=(low, -low), random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("kind", [DPStandardScaler, DPQuantiles])
+@pytest.mark.filterwarnings("ignore:random_state makes")
+def test_transform_is_of_the_bounds_of_the_fit(kind, records):
+    X = records[0]
+    made = kind(bounds=(-2.0, 2.0), random_state=0).fit(X)
+    expected = made.transform(X), made.inverse_transform(X)
+    made.set_params(bounds=(-1.0, 9.0))
+    np.testing.assert_array_equal(made.transform(X), expected[0])
+    np.testing.assert_array_equal(made.inverse_transform(X), expected[1])

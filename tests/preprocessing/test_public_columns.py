@@ -192,7 +192,8 @@ def test_public_columns_are_no_step_that_learns():
     """So a ledger accepts folds of a pipeline with them."""
     columns = PublicColumns(COLUMNS)
     assert not learns(columns)
-    assert not learns(ColumnTransformer([("a", columns, ["age"])]))
+    chosen = ColumnTransformer([("a", columns, ["age"])], sparse_threshold=0)
+    assert not learns(chosen)
 
 
 def test_names_out_follow_those_of_the_table():
@@ -259,3 +260,17 @@ def test_one_error_names_all_columns_with_refused_values():
     assert re.findall(r"^column '(\w+)'", str(caught.value), re.M) == ["age", "smoker"]
     assert "1234567" not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("form", ["Int64", "category", "polars"])
+def test_long_codes_beside_a_gap_stay_what_the_table_has(form):
+    """NumPy would make floats of them, in which both are one."""
+    codes = [32506021000036107, 32506021000036108, None]
+    category = {"kind": "category", "categories": codes[:2], "missing": "neutral"}
+    if form == "polars":
+        table = pytest.importorskip("polars").DataFrame({"a": codes})
+    else:
+        table = pd.DataFrame({"a": pd.array(codes, dtype="Int64")})
+        table = table.astype({"a": form})
+    found = PublicColumns({"a": category}).fit_transform(table)
+    assert found.tolist() == [[1, 0], [0, 1], [0, 0]]

@@ -226,6 +226,22 @@ def test_date_is_scaled_by_its_bounds_in_utc(value):
     assert made(DAY, value) == [[0]]
 
 
+@pytest.mark.parametrize("year", [1700, 1969, 2024, 2261])
+def test_a_time_is_one_number_in_every_unit(year):
+    """One record that has nanoseconds gives all of a table that unit."""
+    rng = np.random.default_rng(0)
+    start = np.datetime64(f"{year}-01-01", "us")
+    times = start + rng.integers(0, 10**12, size=500).astype("timedelta64[us]")
+    fine = times.astype("datetime64[ns]") + np.timedelta64(999, "ns")
+    since = column("date", bounds=["1700-01-01", "2262-01-01"])
+    expected = outputs_of(since, times)
+    forms = [fine, times.astype(object), [pd.Timestamp(time) for time in fine]]
+    forms += [times.astype(str), fine.astype("datetime64[100ns]")]
+    for form in forms:
+        form = objects(*form) if isinstance(form, list) else form
+        np.testing.assert_array_equal(outputs_of(since, form), expected)
+
+
 def test_arrays_of_dates_are_read_as_single_ones():
     days = np.array(["2020-01-02", "NaT", "2050-01-01"], "datetime64[D]")
     neutral = column("date", bounds=["2020-01-01", "2020-01-03"], missing="neutral")

@@ -1,4 +1,5 @@
 import math
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,9 @@ from sklearn.exceptions import NotFittedError
 from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.audit.recorder import recording
 from privfeat.recalibration import ConformalClassifier
+
+HOLDS_ALL = "sets must leave out classes to say anything"
+pytestmark = pytest.mark.filterwarnings(f"ignore:{HOLDS_ALL}")
 
 
 class Softmax(ClassifierMixin, BaseEstimator):
@@ -88,9 +92,28 @@ def test_coverage_over_many_calibrations_is_at_least_what_is_asked():
 
 
 def test_too_few_records_give_sets_of_every_class():
-    model = ConformalClassifier(Softmax(), epsilon=0.1).fit(*draw(20, 3))
+    model = ConformalClassifier(Softmax(), epsilon=0.1)
+    with pytest.warns(UserWarning, match=HOLDS_ALL):
+        model.fit(*draw(20, 3))
     assert model.threshold_ == math.inf
     assert model.predict_set(draw(5, 4)[0]).all()
+
+
+def test_a_warning_after_the_charge_does_not_lose_the_sets():
+    """Where warnings are errors, the budget was spent and nothing came of it."""
+    model = ConformalClassifier(Softmax(), epsilon=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("error")
+        model.fit(*draw(20, 3))
+    assert model.threshold_ == math.inf
+    assert any(HOLDS_ALL in str(each.message) for each in told)
+
+
+def test_sets_that_say_something_are_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ConformalClassifier(Softmax(), epsilon=4.0).fit(*draw(2000, 2))
+    assert model.threshold_ < 1.0
 
 
 def test_fewer_records_or_less_budget_make_larger_sets():

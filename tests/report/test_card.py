@@ -22,7 +22,7 @@ def test_front_matter_is_what_the_hub_reads(full_report):
     (entry,) = metadata["model-index"]
     (result,) = entry["results"]
     assert entry["name"] == full_report.title
-    assert result["dataset"]["name"] == full_report.dataset
+    assert result["dataset"]["name"] == full_report.test_name
     assert result["metrics"][0]["type"] == "accuracy"
     assert result["metrics"][0]["value"] == round(full_report.calibration.accuracy, 6)
 

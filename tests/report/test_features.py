@@ -26,7 +26,11 @@ def test_features_in_words_says_how_they_were_made(origin, words):
 
 def test_features_of_tables_and_networks_are_the_records():
     assert "publicly declared" in features_in_words(None, table=True)
-    assert "records themselves" in features_in_words(None, network=True)
+    assert "from the input on" in features_in_words(None, network=True)
+    tuned = features_in_words(None, network=True, frozen=True, weights=True)
+    assert "from the input on" not in tuned
+    assert "kept the values that they started with" in tuned
+    assert "weights of another training" in tuned
 
 
 def test_texts_are_known_by_their_extractors():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn import config_context
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -19,6 +20,7 @@ from privfeat import (
     BudgetExceededError,
     DPAdamLinear,
     DPLeastSquares,
+    DPLeastSquaresRegressor,
     HashKFold,
     PrivacyError,
     PrivacyLedger,
@@ -82,6 +84,20 @@ def nested(fit):
     )
 
 
+def nested_draws(fit):
+    drawn = RandomizedSearchCV(fit, GRID, n_iter=9, cv=HashKFold(2))  # of two there
+    return lambda X, y: cross_val_score(drawn, X, y, cv=FOLDS)
+
+
+def transformed(fit):
+    """The only way to the logarithm of a target."""
+    options = {"target_bounds": (0.0, 2.0), **budget_of(fit)}
+    log = {"func": np.log1p, "inverse_func": np.expm1}
+    around = TransformedTargetRegressor(DPLeastSquaresRegressor(**options), **log)
+    search = GridSearchCV(around, {"regressor__ridge": [1.0, 10.0]}, cv=FOLDS)
+    return lambda X, y: search.fit(X, y.astype(float))
+
+
 def piped(fit):
     steps = make_pipeline(FunctionTransformer(np.abs), fit)
     grid = {"dpleastsquares__ridge": [1.0, 10.0]}
@@ -125,6 +141,7 @@ SEARCHES = [
     *((grid, 7), (randomized, 7), (scored, 3), (validated, 3), (predicted, 3)),
     *((curve, 6), (nested, 15), (piped, 7), (without_refit, 6), (in_jobs, 7)),
     *((whole, 7), (first_step, 7), (both_steps, 14)),
+    *((nested_draws, 15), (transformed, 7)),
 ]
 
 
@@ -246,10 +263,13 @@ def test_search_without_a_ledger_is_not_asked(labelled, estimator):
         DPAdamLinear(sampling_prob=0.5, epsilon=99.0, classes=[0, 1]),
         GridSearchCV(DPLeastSquares(epsilon=99.0, classes=[0, 1]), GRID, cv=[(0, 1)]),
         GridSearchCV(DPLeastSquares(noise_multiplier=1e-3), GRID, cv=FOLDS),
+        RandomizedSearchCV(
+            DPLeastSquares(epsilon=99.0), {"epsilon": [1.0, 9.0]}, cv=FOLDS
+        ),
     ],
 )
 def test_of_fits_of_unknown_cost_nothing_is_said(ledger, estimator):
     """The ledger charges them one by one, and refuses the one that is too much."""
     ledgers = [name for name in estimator.get_params() if name.endswith("ledger")]
     asked = estimator.set_params(**dict.fromkeys(ledgers, ledger))
-    check_affordable({"estimator": asked}, 3)
+    check_affordable(asked, [{}], 3, refit=False)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from joblib import parallel_config
+from scipy.sparse import csr_matrix
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
@@ -79,10 +80,15 @@ def test_ledger_refuses_what_scikit_learn_does_with_parts_of_covered_folds(
         lambda: HalvingGridSearchCV(
             fit, GRID, cv=FOLDS, min_resources=8, error_score="raise"
         ).fit(X, y, groups=IDS),
-        lambda: learning_curve(
-            fit, X, y, train_sizes=[0.5], error_score="raise", **options
+        *(
+            lambda part=part: learning_curve(
+                fit, X, y, train_sizes=[part], error_score="raise", **options
+            )
+            for part in (0.5, 1.0)  # as many as the first fold has
         ),
         lambda: permutation_test_score(fit, X, y, n_permutations=1, **options),
+        # which numbers the labels of all: a class that one record has moves others
+        lambda: cross_val_predict(fit, X, y, method="predict_proba", **options),
     ):
         with pytest.raises(PrivacyError, match="one record more can move many") as no:
             refused()
@@ -198,7 +204,8 @@ def test_ledger_refuses_fits_after_steps_that_learn(fit, ledger, labelled, step)
 def test_ledger_charges_fits_after_steps_that_learn_nothing(fit, ledger, labelled):
     scaler = FrozenEstimator(make_pipeline(StandardScaler()).fit(np.eye(3)))
     step = make_union(make_pipeline(scaler, Normalizer()), "passthrough")
-    columns = ColumnTransformer([("all", FunctionTransformer(np.tanh), [0, 1, 2])])
+    all_columns = [("all", FunctionTransformer(np.tanh), [0, 1, 2])]
+    columns = ColumnTransformer(all_columns, sparse_threshold=0)
     vouched = FrozenEstimator(FunctionTransformer(lambda X: X / 255))
     make_pipeline(step, columns, None, vouched, fit).fit(*labelled)
     assert len(ledger.history) == 1
@@ -232,3 +239,16 @@ def test_fit_without_a_ledger_warns_in_other_folds_alone(labelled):
     with pytest.warns(PrivacyWarning, match="to promise anything") as caught:
         cross_val_score(fit.set_params(rho=None, epsilon=math.inf), *labelled, cv=2)
     assert not any("compose" in str(one.message) for one in caught)
+
+
+def test_sparse_rows_in_no_order_are_dealt_to_no_fold(fit, ledger, labelled):
+    """One of them alone would have its fold refused, after others were charged."""
+    whole = csr_matrix(labelled[0])
+    swapped = np.arange(whole.nnz)
+    swapped[:2] = 1, 0
+    X = csr_matrix((whole.data[swapped], whole.indices[swapped], whole.indptr))
+    with pytest.raises(ValueError, match=r"Call X\.sum_duplicates"):
+        cross_val_score(
+            make_pipeline(Normalizer(), fit), X, labelled[1], cv=HashKFold(3)
+        )
+    assert ledger.history == []

@@ -64,6 +64,9 @@ def test_ids_are_known_by_their_text_whatever_holds_them():
         assert list(folds_of(others, FOLDS).values()) == list(expected.values())
     texts = folds_of(ids.astype(str), FOLDS)
     assert {int(text): fold for text, fold in texts.items()} == expected
+    # as a file has all of them once one record has none
+    gaps = folds_of([f"{one}.0" for one in ids], FOLDS)
+    assert list(gaps.values()) == list(expected.values())
 
 
 def test_folds_without_a_key_are_fresh_and_with_one_are_not():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from privfeat.core.noise.release import Release
-from privfeat.estimation.probabilities import class_probabilities, label_probabilities
+from privfeat.estimation.predictor import class_probabilities, label_probabilities
 from privfeat.solvers.intercepts import first_intercepts
 
 SHARES = np.array([0.01, 0.24, 0.75])

@@ -5,7 +5,8 @@ import pytest
 from scipy.optimize import nnls
 
 from privfeat.core.noise.release import Release
-from privfeat.solvers.public import SignalFilter, _fitted, shrunk_towards
+from privfeat.solvers.public import SignalFilter, _fitted
+from privfeat.solvers.spectrum import shrunk_towards
 
 SIZE, OUTPUTS = 40, 6
 
@@ -149,3 +150,13 @@ def test_parts_of_the_variance_are_least_squares_that_are_not_negative(seed):
     np.testing.assert_allclose(
         _fitted(shape, wanted, weights), parts @ found, atol=1e-9
     )
+
+
+def test_a_matrix_that_is_not_definite_has_no_negative_variance():
+    """Noise on all entries of a matrix, as the papers have it, leaves such inverses."""
+    moment = np.diag([1.0, 0.01])
+    raw = SignalFilter(moment, np.array([[0.1, 5.0, 0.0], [5.0, 0.1, 0.0], [0, 0, 1]]))
+    rows, gains = np.array([[1e-3, 1e-3]]), np.array([1.0, 0.1])
+    better, error = raw.advantage(rows, gains, 1.0)
+    assert np.isfinite(better)
+    assert error == 0.0

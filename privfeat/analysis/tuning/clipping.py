@@ -161,11 +161,11 @@ def clipping_recipe(
         (X, y, X_test, y_test),
         path,
         {"n_samples": n_samples},
+        progress,
     )
 
     def tried(step: Step, clip_norm: float, rate: float) -> Trial:
         noise = 0.0 if "clipping" in step else release.noise_multiplier
-        setting = (step, clip_norm, rate, noise)
         params: dict[str, Any] = {"learning_rate": rate, "noise_multiplier": None}
         if math.isfinite(clip_norm):
             params |= {"clip_norm": clip_norm, "epsilon": None}
@@ -173,10 +173,8 @@ def clipping_recipe(
         else:
             params["epsilon"] = math.inf
         name = f"{step}: clip norm {clip_norm:.12g}, rate {rate:.12g}"
-        while len(scores := fits.known(name)) < n_repeats:
-            progress(f"{name}, run {len(scores) + 1} of {n_repeats} ...")
-            fits.add(name, params)
-        return Trial(*setting, tuple(scores[:n_repeats]))
+        scores = fits.accuracies(name, params, n_repeats, told=name)
+        return Trial(step, clip_norm, rate, noise, scores)
 
     plain = [tried("no clipping", math.inf, rate) for rate in learning_rates]
     rate = _best(plain).learning_rate

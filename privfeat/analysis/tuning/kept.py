@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from privfeat._files import write_atomically
 from privfeat._messages import without_warnings
-from privfeat.estimation.parameters import described
+from privfeat.estimation.bases import described
 from privfeat.exceptions import PrivacyWarning
 
 
@@ -21,7 +21,8 @@ class PublicFits:
     ``estimator`` is cloned for each fit. ``data`` are records and labels, and those to
     test on: all public, for nothing protects them. ``path`` is a JSON file of the
     accuracies that are known: what was interrupted goes on. ``searched`` is what else
-    all fits share. ValueError if ``path`` is of another estimator or of other records.
+    all fits share, and ``progress`` gets a line before each. ValueError if ``path`` is
+    of another estimator or of other records.
     """
 
     def __init__(
@@ -30,8 +31,10 @@ class PublicFits:
         data: tuple[Any, Any, Any, Any],
         path: Path | None,
         searched: Mapping[str, Any],
+        progress: Callable[[str], None],
     ) -> None:
         self._estimator, self._data, self._path = estimator, data, path
+        self._progress = progress
         self._searched = {
             "estimator": described(estimator),
             **searched,
@@ -40,9 +43,14 @@ class PublicFits:
         }
         self._known = _read(path, self._searched)
 
-    def known(self, name: str) -> Sequence[float]:
-        """Return the accuracies of the fits of this name."""
-        return self._known.get(name, [])
+    def accuracies(
+        self, name: str, params: Mapping[str, Any], n_repeats: int, told: str
+    ) -> tuple[float, ...]:
+        """Return the accuracies of so many fits, ``told`` so, of those kept by name."""
+        while len(scores := self._known.get(name, [])) < n_repeats:
+            self._progress(f"{told}, run {len(scores) + 1} of {n_repeats} ...")
+            self.add(name, params)
+        return tuple(scores[:n_repeats])
 
     def add(self, name: str, params: Mapping[str, Any]) -> None:
         """Fit with these parameters, and keep the accuracy under the name.

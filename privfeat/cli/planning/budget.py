@@ -3,6 +3,7 @@
 import json
 from argparse import Namespace
 from dataclasses import asdict
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from privfeat._types import ADJACENCIES, UNITS
@@ -10,7 +11,7 @@ from privfeat.cli.planning import project, serve
 from privfeat.cli.shared import options
 
 if TYPE_CHECKING:
-    from privfeat.core.ledger.budget import PrivacyValue
+    from privfeat.core.ledger.budget import Budget, PrivacyValue
     from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
 
@@ -21,20 +22,7 @@ budget. LEDGER is a file on this machine, or a postgresql:// URL. For example
     privfeat budget create private.ledger --dataset photos --epsilon 3 --delta 1e-6
     privfeat budget show private.ledger
 """
-EXAMPLES = {
-    "create": """For example
-
-    privfeat budget create private.ledger --dataset photos --epsilon 3 --delta 1e-6
-""",
-    "show": """For example
-
-    privfeat budget show private.ledger --dataset photos
-""",
-    "history": """For example
-
-    privfeat budget history private.ledger --dataset photos --json
-""",
-}
+EXAMPLES = {"create": "--epsilon 3 --delta 1e-6", "show": "", "history": "--json"}
 
 
 def add_parser(verbs: Any) -> None:
@@ -48,7 +36,9 @@ def add_parser(verbs: Any) -> None:
 
     def action(run: Any, help: str, *parents: Any) -> Any:
         name = run.__name__.removeprefix("run_")
-        told = options.explained(f"{help.capitalize()}.\n\n{EXAMPLES[name]}")
+        shown = f"budget {name} private.ledger --dataset photos {EXAMPLES[name]}"
+        about = f"{help.capitalize()}. For example\n\nprivfeat {shown}"
+        told = options.explained(about)
         parents = (file, *parents)
         parser = actions.add_parser(name, parents=parents, help=help, **told)
         parser.set_defaults(run=run)
@@ -94,25 +84,39 @@ def run_create(args: Namespace) -> None:
     from privfeat import PrivacyLedger
 
     names = ("dataset", "epsilon", "delta", "adjacency", "unit", "new_dataset")
-    print(_describe(PrivacyLedger(args.ledger, **options.given(args, names))))
+    ledger = PrivacyLedger(args.ledger, **options.given(args, names))
+    print(_describe(ledger.budget, *_state(ledger)))
 
 
 def run_show(args: Namespace) -> None:
-    """Print budget, spent and left of one data set, or of all."""
+    """Print budget, spent and left of one data set, or of all.
+
+    One that is damaged does not hide the others: the error comes after them.
+    """
     from privfeat import PrivacyLedger
     from privfeat.core.ledger.opening import find_datasets
+    from privfeat.exceptions import LedgerError
 
     names = find_datasets(args.ledger) if args.dataset is None else [args.dataset]
-    ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
-    if not args.json:
-        print("\n\n".join(map(_describe, ledgers)))
-        return
-    report = []
-    for ledger in ledgers:
-        n_fits, spent, left = _state(ledger)
-        found = {"budget": asdict(ledger.budget), "fits": n_fits}
-        report.append(found | {"spent": asdict(spent), "remaining": asdict(left)})
-    print(json.dumps(report, indent=2))
+    found, damage = [], None
+    for name in names:
+        try:
+            ledger = PrivacyLedger(args.ledger, dataset=name)
+            found.append((ledger.budget, *_state(ledger)))
+        except LedgerError as error:
+            damage = damage or error
+    if args.json:
+        report = [
+            {"budget": asdict(budget), "fits": n_fits}
+            | {"spent": asdict(spent), "remaining": asdict(left)}
+            for budget, n_fits, spent, left in found
+        ]
+        if found or damage is None:
+            print(json.dumps(report, indent=2))
+    elif found:
+        print("\n\n".join(starmap(_describe, found)))
+    if damage is not None:
+        raise damage
 
 
 def run_history(args: Namespace) -> None:
@@ -130,6 +134,8 @@ def run_history(args: Namespace) -> None:
         ]
         print(json.dumps(report, indent=2))
         return
+    if not charges:
+        print("no charges yet")
     for charge in charges:
         stated = charge.statement
         who = "" if charge.who is None else f"  {charge.who}"
@@ -156,11 +162,12 @@ def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"
     return len(fits), spent_of(ledger.budget, fits), left_of(ledger.budget, fits)
 
 
-def _describe(ledger: "PrivacyLedger") -> str:
+def _describe(
+    budget: "Budget", n_fits: int, spent: "PrivacyValue", left: "PrivacyValue"
+) -> str:
     """Return budget, spent and left of a data set, a line each."""
     from privfeat.core.statement.rounding import rounded_down, rounded_up
 
-    budget, (n_fits, spent, left) = ledger.budget, _state(ledger)
     rho = "" if spent.rho is None else f", rho = {rounded_up(spent.rho)}"
     return (
         f"{budget.dataset}: {budget.unit}, {budget.adjacency}, delta = "

@@ -1,12 +1,16 @@
 """``privfeat columns``: draft what is publicly declared of the columns of a table.
 
 Print a declaration with a blank for all that names and types do not tell, to be filled
-in from what is known without the data. No value is read. For example
+in from what is known without the data. No value is shown, nor decides what is shown.
+For example
 
     privfeat columns patients.csv --from-schema > columns.toml
 """
 
 from argparse import Namespace
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from privfeat.cli.shared import options
@@ -31,4 +35,36 @@ def run(args: Namespace) -> None:
             f"FILE must be a table that ends in {', '.join(FORMATS)}, got "
             f"{args.table!r}."
         )
-    print(draft_columns(read_schema(args.table)), end="")
+    schema = read_schema(args.table)
+    if Path(args.table).suffix.lower() == ".csv":
+        _refuse_a_record(args.table, schema)
+    print(draft_columns(schema), end="")
+
+
+def _refuse_a_record(path: str, names: Iterable[str]) -> None:
+    """Raise CommandError if the first line of a CSV file may be a record, not names.
+
+    Then one of its texts is a date, or stands below it in its column as well.
+    """
+    from privfeat.data.tables import read_table
+
+    columns = [*names]
+    repeated = any(
+        name in {value.strip() for value in values}
+        for part in read_table(path, columns)
+        for name, values in part.items()
+    )
+    if repeated or any(map(_is_date, columns)):
+        raise CommandError(
+            f"{path} must have the names of its columns in its first line, and what "
+            "stands there may be a record: a date, or a text that its column holds "
+            "again. Nothing of it is shown. Add a line of names."
+        )
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return True

@@ -17,17 +17,20 @@ from privfeat.cli.shared import files, options, tables, terminal
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
-    from privfeat.analysis.batches import BatchSetting
     from privfeat.analysis.planning import Outlook
     from privfeat.analysis.public_trials import Trial
 
 _LARGE_LOSS = 0.1  # from here on the estimate is too optimistic
+_MANY_FEATURES = """
+fewer than ten records for each feature: the true loss may be many times as large.
+Measure it on public rows like yours: --public FILE."""
 _TOO_FEW = """
 too few records for this budget: expect worse, since few records also mean little
 to learn from. Take more of them, or a larger epsilon."""
 _LOSSES = f"""
 expected loss of accuracy, relative, from the noise alone (rough: it assumes how far
-apart your classes are):
+apart your classes are, and that they are equally common; of a rare class it says too
+little: what counts there is how many records it has):
   {"":15} {"noise in a score":>18} {"loss":>8} {"with more data":>16}"""
 
 
@@ -54,17 +57,12 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Print the plan."""
-    from privfeat.analysis.planning import delta_warnings, plan
+    from privfeat.analysis.planning import plan
 
     declared = tables.declared_by(args)
     _set_sizes(args, declared)
     if args.d is None:
-        print(
-            f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
-            f"{args.n:,} records, {args.classes} classes"
-        )
-        for warning in delta_warnings(args.delta, args.n):
-            print(f"warning: {warning}")
+        _print_budget(args, "a network")
         _print_batches(args)
         return
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
@@ -76,7 +74,7 @@ def run(args: Namespace) -> None:
     best, reason = found.recommended, found.reason
     # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args, declared)
-    _print_noise(found)
+    _print_noise(args, found)
     if public is not None:
         from privfeat.analysis.public_trials import run_trials
 
@@ -95,10 +93,10 @@ def run(args: Namespace) -> None:
 def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
     """Take the sizes of a table from what is declared of it."""
     given = args.d is not None, args.classes is not None
-    if any(given) if declared is not None else args.classes is None:
+    if any(given) if declared is not None else given == (True, False):
         raise CommandError(
             "the numbers of features and classes must be given once: by --d and "
-            "--classes, or by --columns and --target."
+            "--classes, or by --columns and --target. A network needs neither."
         )
     if declared is None and args.d is None and args.public is not None:
         raise CommandError("--d must be given with --public: how many features.")
@@ -112,7 +110,6 @@ def _plan_regressor(
     args: Namespace, budget: dict[str, Any], declared: "tables.Declared | None"
 ) -> None:
     """Print the noise of a regressor of a table."""
-    from privfeat.analysis.planning import delta_warnings
     from privfeat.cli.shared.estimators import make_estimator
 
     if declared is None or args.public is not None:
@@ -120,15 +117,21 @@ def _plan_regressor(
     (name,) = options.REGRESSORS
     given = {**declared.settings, "target_bounds": declared.target_bounds, **budget}
     plan = make_estimator(name, given).planned(args.d)
-    print(
-        f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
-        f"{args.n:,} records, {args.d} features, a number to predict"
-    )
-    for warning in delta_warnings(args.delta, args.n):
-        print(f"warning: {warning}")
+    _print_budget(args, f"{args.d} features, a number to predict")
     print("\nnoise of every release (exact):")
     _print_releases(name, plan.releases, args.n)
     print(f"\nuse {name}: the estimator of numbers")
+
+
+def _print_budget(args: Namespace, what: str) -> None:
+    from privfeat.analysis.planning import delta_warnings
+
+    print(
+        f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
+        f"{args.n:,} records, {what}"
+    )
+    for warning in delta_warnings(args.delta, args.n):
+        print(f"warning: {warning}")
 
 
 def _print_releases(name: str, releases: Any, n_samples: int) -> None:
@@ -154,14 +157,8 @@ def _open_public(
     return split.X[:], split.y[:]
 
 
-def _print_noise(found: "Outlook") -> None:
-    print(
-        f"epsilon = {found.epsilon:g}, delta = {found.delta:g}, {found.adjacency}; "
-        f"{found.n_samples:,} records, {found.n_features} features, "
-        f"{found.n_classes} classes"
-    )
-    for warning in found.warnings():
-        print(f"warning: {warning}")
+def _print_noise(args: Namespace, found: "Outlook") -> None:
+    _print_budget(args, f"{args.d} features, {args.classes} classes")
     print("\nnoise of every release (exact):")
     for row in found.estimators:
         _print_releases(row.estimator, row.releases, found.n_samples)
@@ -177,6 +174,8 @@ def _print_noise(found: "Outlook") -> None:
     )
     if hopeless(found):
         print(_TOO_FEW)
+    elif found.n_samples < 10 * found.n_features:
+        print(_MANY_FEATURES)
     sys.stdout.flush()  # what follows takes longer
 
 
@@ -196,16 +195,17 @@ def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
         "public ones alone."
     )
     print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
-    print(f"  {'':15} {'accuracy':>9} {'loss':>8}")
+    print(f"  {'':15} {'accuracy':>9} {'points lost':>12}")
     plain = percent(trials[0].non_private)
     print(f"  {'without privacy':15} {plain:>9}  (logistic regression)")
     for trial in trials:
-        accuracy, loss = percent(trial.accuracy), percent(trial.loss)
-        print(f"  {trial.estimator:15} {accuracy:>9} {loss:>8}")
+        lost = f"{100 * trial.loss:.1f}"
+        print(f"  {trial.estimator:15} {percent(trial.accuracy):>9} {lost:>12}")
 
 
 def _print_batches(args: Namespace) -> None:
     from privfeat.analysis.batches import noise_by_batch_size
+    from privfeat.analysis.tan import TAN
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]
     if args.batch is not None:
@@ -225,17 +225,11 @@ def _print_batches(args: Namespace) -> None:
         )
     if args.d is None:
         chosen = args.batch or sizes[-1]
-        _print_more_data(args, next(r for r in rows if r.batch_size == chosen))
-
-
-def _print_more_data(args: Namespace, row: "BatchSetting") -> None:
-    """Print what the same steps cost with more records."""
-    from privfeat.analysis.tan import TAN
-
-    now = TAN(row.batch_size / args.n, row.noise_multiplier, row.n_iter)
-    more = now.with_more_data(args.data_factor)
-    epsilon = more.epsilon(args.delta / args.data_factor, accountant="rdp")
-    print(
-        f"more data: {args.data_factor:g} times the records, the same steps of "
-        f"{row.batch_size} records: epsilon {epsilon:.3g}"
-    )
+        row = next(row for row in rows if row.batch_size == chosen)
+        now = TAN(row.batch_size / args.n, row.noise_multiplier, row.n_iter)
+        more = now.with_more_data(args.data_factor)
+        epsilon = more.epsilon(args.delta / args.data_factor, accountant="rdp")
+        print(
+            f"more data: {args.data_factor:g} times the records, the same steps of "
+            f"{row.batch_size} records: epsilon {epsilon:.3g}"
+        )

@@ -22,7 +22,13 @@ from typing import Any
 
 from privfeat.cli import train
 from privfeat.cli.shared import estimators, files, images, options, terminal
-from privfeat.cli.shared.commands import call, flags_of, settings_of, words_of
+from privfeat.cli.shared.commands import (
+    call,
+    flags_of,
+    paid_once,
+    settings_of,
+    words_of,
+)
 from privfeat.cli.shared.terminal import CommandError
 
 _NOT_PRIVATE = """\
@@ -37,8 +43,8 @@ _FIT = (
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    seen = images.options("wrn_16_4")
-    parser = options.verb(verbs, run, seen, options.AS_JSON, options.set_and_quiet())
+    seen = images.options()
+    parser = options.verb(verbs, run, seen, options.AS_JSON, *options.SET_AND_QUIET)
     add = parser.add_argument
     add("out", metavar="DIR", help="for the accuracies, and the model")
     records = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -72,6 +78,9 @@ def run(args: Namespace) -> None:
     from privfeat.analysis.tuning.clipping import clipping_recipe
 
     _check(args)
+    for data in (args.data, args.public):
+        images.check_outside(data, {"DIR": args.out})
+    files.open_ledger(args)  # what is wrong with it is found before the trials
     tuned_on = args.data if args.tune_on_private_records else args.public
     given = Namespace(**vars(args) | {"public": tuned_on})
     if args.tune_on_private_records:
@@ -144,7 +153,8 @@ def _train(args: Namespace, model: Path, words: list[str]) -> None:
         return
     given = ["--data", args.data, *words_of(args, "ledger", "dataset", "who")]
     quiet = ["--quiet"] if args.quiet or args.json else []
-    call(train, *given, *words, "--out", model, *quiet)
+    with paid_once(model.parent, files.open_ledger(args), network=True) as kept:
+        call(train, *given, *words, "--out", model, *kept, *quiet)
 
 
 def _json(args: Namespace, found: Any) -> str:
@@ -181,11 +191,11 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
     if not rows and not args.tune_on_private_records:
         data = "IMAGES" if args.data is None else args.data
         charged = words_of(args, "ledger", "dataset", "who")
+        # a URL may hold a password
+        charged = ["URL" if "://" in word else word for word in charged]
         command = ["privfeat", "train", "--data", data, *charged, *words]
         command += ["--out", "MODEL"]
-        lines.append(
-            f"{'trained' if args.data else 'train'} with it:\n{shlex.join(command)}"
-        )
+        lines.append(f"train with it:\n{shlex.join(command)}")
     if args.tune_on_private_records:
         lines.append(_NOT_PRIVATE)
     return "\n".join(lines)

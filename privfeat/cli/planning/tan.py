@@ -25,7 +25,7 @@ _STEP_FACTORS = [0.125, 0.25, 1.0, 4.0]
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.AS_JSON, options.set_and_quiet())
+    parser = options.verb(verbs, run, options.AS_JSON, *options.SET_AND_QUIET)
     add = parser.add_argument
     add("--n", type=int, required=True, help="number of records")
     add("--batch-size", type=int, required=True, help="expected size of a batch")

@@ -29,9 +29,6 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
     Values are read as Python literals; ``true``, ``false`` and ``none`` are understood,
     and what is no literal is a string.
-
-    >>> parse_settings(["n_iter=50", "loss=sigmoid", "fit_intercept=false"])
-    {'n_iter': 50, 'loss': 'sigmoid', 'fit_intercept': False}
     """
     parsed: dict[str, Any] = {}
     for setting in settings:
@@ -137,8 +134,3 @@ def shape_of_image(args: Namespace, basis: Any) -> tuple[int, ...]:
         return (args.image_size, args.image_size, 1 if args.grey else 3)
     shape: tuple[int, ...] = getattr(basis, "input_shape_", ())
     return shape
-
-
-def is_classifier(model: Any) -> bool:
-    """Return whether a model predicts classes, and not numbers."""
-    return hasattr(model, "predict_proba")

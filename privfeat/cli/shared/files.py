@@ -20,13 +20,16 @@ def open_rows(
     preferred: str,
     declared: "Declared | None" = None,
     *,
+    option: str = "",
+    fitted_on: Mapping[str, Any] | None = None,
     one_label: bool = False,
     labelled: bool = True,
 ) -> "FeatureSplit | TableRows":
     """Return the rows that an option names: of a feature file, or of a table.
 
     Both have ``X``, ``y``, ``groups`` and ``class_names``. A table is read by what is
-    ``declared`` of it (`Declared.read`), and a feature file by `open_split`.
+    ``declared`` of it (`Declared.read`), and a feature file by `open_split`. With
+    ``fitted_on``, by `require_like`, those of a feature file must be made like these.
     """
     from privfeat.data.tables import FORMATS, is_table
 
@@ -43,7 +46,10 @@ def open_rows(
             "declared. Pass --columns and --target; `privfeat columns` makes a draft. "
             "A model that was fitted to features takes features."
         )
-    return open_split(argument, preferred, one_label=one_label)
+    rows = open_split(argument, preferred, one_label=one_label)
+    if fitted_on:
+        require_like(argument, fitted_on, option)
+    return rows
 
 
 def open_split(
@@ -69,18 +75,16 @@ def open_split(
     return file[name]
 
 
-def open_like(
-    argument: str,
-    preferred: str,
-    fitted_on: Mapping[str, Any],
-    name: str,
-    declared: "Declared | None" = None,
-    **reading: bool,
-) -> "FeatureSplit | TableRows":
-    """Return rows that `require_like` accepts, as `open_rows` does."""
-    rows = open_rows(argument, preferred, declared, **reading)
-    require_like(argument, fitted_on, name)
-    return rows
+def check_knows_table(argument: str, declared: "Declared | None") -> None:
+    """Refuse a table for a saved model that knows no columns of one."""
+    from privfeat.data.tables import is_table
+
+    if declared is None and is_table(argument):
+        raise CommandError(
+            f"{argument} is a table, but the model knows no columns of one: it takes "
+            "features. If it was fitted to columns of a table, save it with what is "
+            "declared of them: privfeat.save(..., table=...)."
+        )
 
 
 def open_public(
@@ -102,7 +106,8 @@ def open_public(
 
     argument = getattr(args, name)
     preferred = {"public": "public", "prior": CLASSES}.get(name, "test")
-    rows = open_like(argument, preferred, fitted_on, f"--{name}", declared, **reading)
+    asked: Any = {"option": f"--{name}", "fitted_on": fitted_on, **reading}
+    rows = open_rows(argument, preferred, declared, **asked)
     if private is not None and share_rows(rows, private):
         raise CommandError(
             f"--{name} must not be the training split, share a shard with it, or be "
@@ -152,13 +157,7 @@ def origin(argument: str) -> dict[str, Any]:
 
 
 def split_argument(argument: str) -> tuple[str, str | None]:
-    """Return path and split of ``FILE`` or ``FILE:SPLIT``.
-
-    >>> split_argument("data/a.h5:train")
-    ('data/a.h5', 'train')
-    >>> split_argument("data/a.h5")
-    ('data/a.h5', None)
-    """
+    """Return path and split of ``FILE`` or ``FILE:SPLIT``."""
     path, colon, name = argument.rpartition(":")
     if not colon or Path(argument).exists() or set(name) & set("/\\") or not name:
         return argument, None
@@ -177,6 +176,23 @@ def open_ledger(args: Namespace) -> "PrivacyLedger | None":
     from privfeat import PrivacyLedger
 
     return PrivacyLedger(args.ledger, dataset=args.dataset, who=who)
+
+
+@contextmanager
+def alone(folder: Path, name: str, refusal: str) -> Iterator[None]:
+    """Keep other commands from what this one pays for; they are refused at once."""
+    from filelock import FileLock, Timeout
+
+    path = folder / name
+    try:
+        held = FileLock(path, timeout=0).acquire()
+    except Timeout as error:
+        raise CommandError(refusal) from error
+    with held:
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

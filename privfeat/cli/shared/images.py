@@ -1,6 +1,5 @@
 """Images as the command line names them: a folder of classes, or an HDF5 file."""
 
-import os
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
@@ -11,17 +10,17 @@ from privfeat.cli.shared.terminal import CommandError
 
 _MODEL = (
     "a name in privfeat.networks.NETWORKS, or such as 'simpleVGG-32(2)-64(2)-128' "
-    "(default {})"
+    "(default wrn_16_4)"
 )
 _NOTHING = (0, 0)  # of what is not there
 _SIDE = "side to which the images of a folder are resized (default 32)"
 
 
-def options(model: str | None) -> ArgumentParser:
+def options() -> ArgumentParser:
     """Return the options that say which network sees images, and how."""
     parent = ArgumentParser(add_help=False)
     add = parent.add_argument
-    add("--model", default=model, help=_MODEL.format(model))
+    add("--model", default="wrn_16_4", help=_MODEL)
     add("--image-size", type=int, default=32, help=_SIDE)
     skip = "list images that cannot be decoded and go on, instead of stopping"
     add("--skip-bad", action="store_true", help=skip)
@@ -30,7 +29,7 @@ def options(model: str | None) -> ArgumentParser:
 
 
 def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | None]:
-    """Return the folder below DIR, its images, and those of ``test/`` if it is there.
+    """Return the folder below DIR, its images, and those of ``test/`` if it is public.
 
     Images are in memory, or read as they are used; of an HDF5 file they have no names,
     but may have users, which come after them.
@@ -62,7 +61,7 @@ def read_data(args: Namespace) -> tuple[str, Any, Any, tuple[Any, Any, Path] | N
     found = read(root / below)
     _report_empty_classes(root / below, found.class_names, found.labels)
     folder = root / "test"
-    if not (below and folder.is_dir()):
+    if not (args.test_is_public and below and folder.is_dir()):
         return below, found, None, None
     test = read(folder)
     _refuse_links(root / below, found.files, folder, test.files)
@@ -98,7 +97,8 @@ def public_records(args: Namespace) -> tuple[int, tuple[Any, ...]]:
                 files.check_whole("--public", args.public, split)
             return len(names), tuple(part for r in rows for part in (r.X[:], r.y))
     given = {"grey": False, "skip_bad": False} | vars(args) | {"max_group_size": None}
-    _, (X, y, names, _), _, test = read_data(Namespace(**given | {"data": args.public}))
+    given |= {"data": args.public, "test_is_public": True}
+    _, (X, y, names, _), _, test = read_data(Namespace(**given))
     if test is None:
         raise CommandError(f"--public must hold a test split, got {args.public!r}.")
     return len(names), (X, y, *test[:2])
@@ -131,7 +131,10 @@ def labelled_images(
 
     size, mode = _square(option, network.input_shape_)
     if not Path(folder).is_dir():
-        raise CommandError(f"{option} must be a folder of images, got {folder!r}.")
+        raise CommandError(
+            f"{option} must be a folder of images, got {folder!r}. Of an HDF5 file, "
+            "call privfeat.metrics.private_evaluation in Python."
+        )
     X, y, names, found = read_folder(folder, size=size, mode=mode)
     if load_class_names(model) not in (None, names):
         raise CommandError(f"{folder} must have the classes of {model}.")
@@ -152,6 +155,25 @@ def check_apart(option: str, public: str, private: Path) -> None:
             f"{option} must hold no file of --data, got one of both. Pass other "
             "images, that everyone may see."
         )
+
+
+def check_outside(data: str | None, written: dict[str, str | None]) -> None:
+    """Refuse to write among the classes of images: what is written would be one.
+
+    ``written`` has the folders to be written, by the names of their options.
+    """
+    root = Path(data or "").resolve()
+    if data is None or not root.is_dir():
+        return
+    splits = [root / name for name in ("train", "test")]
+    places = splits if splits[0].is_dir() else [root]
+    for option, folder in written.items():
+        parents = () if folder is None else Path(folder).resolve().parents
+        if {*parents} & {*places}:
+            raise CommandError(
+                f"{option} must lie outside the classes of images, got {folder!r} in "
+                f"{data!r}: it would be a class of them. Pass a folder beside them."
+            )
 
 
 def classes_of(data: str) -> tuple[int, int, bool]:
@@ -191,7 +213,7 @@ def _read_file(
         )
     _report_empty_classes(path, names, y)
     test = None
-    if has_test(path, "train/images", "test/images"):
+    if args.test_is_public and has_test(path, "train/images", "test/images"):
         found = open_images(path, images="test/images", labels="test/labels")
         test = found.images, found.labels, path / "test"
     return "", (X, y, names, None), groups, test
@@ -208,14 +230,12 @@ def _refuse_links(split: Path, train: list[str], other: Path, test: list[str]) -
 
 
 def _identities(path: Path) -> set[tuple[int, int]]:
-    """Return the identities of a file, or of all below a folder, links followed."""
-    found = {_identity(path)}
-    for folder, inside, names in os.walk(path, followlinks=True):
-        own = {_identity(Path(folder, name)) for name in inside}
-        # a link may lead to a folder that is walked already
-        inside[:] = [n for n in inside if _identity(Path(folder, n)) not in found]
-        found |= own | {_identity(Path(folder, name)) for name in names}
-    return found
+    """Return the identity of a file, or those of all files below a folder."""
+    from privfeat.data.pixels import listed_below
+
+    if not path.is_dir():
+        return {_identity(path)}
+    return {found for _, found in listed_below(path) if found is not None}
 
 
 def _identity(path: Path) -> tuple[int, int]:

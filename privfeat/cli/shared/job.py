@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from privfeat.cli.shared.terminal import CommandError
+from privfeat.cli.shared.terminal import CommandError, status_of
+from privfeat.exceptions import BudgetExceededError
 
 
 def options() -> ArgumentParser:
@@ -27,7 +28,11 @@ def options() -> ArgumentParser:
 
 @contextmanager
 def joined_job(args: Namespace) -> Iterator[None]:
-    """Connect to the other processes if asked; if the body fails, leave at once."""
+    """Connect to the other processes if asked; if the body fails, leave at once.
+
+    But a budget that has too little left ends all of them, and JAX waits for that: it
+    would abort those that leave after the first.
+    """
     address = _address(args)
     if not args.distributed:
         yield
@@ -45,8 +50,10 @@ def joined_job(args: Namespace) -> Iterator[None]:
         ) from error
     try:
         yield
-    except BaseException:
-        leave_at_once()
+    except BudgetExceededError:
+        raise
+    except BaseException as error:
+        leave_at_once(status_of(error))
         raise
 
 

@@ -5,11 +5,11 @@ import tempfile
 import uuid
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared.files import output_folder
+from privfeat.cli.shared import files
 from privfeat.cli.shared.terminal import NOTHING_CHARGED, CommandError
 
 
@@ -20,14 +20,14 @@ def model_folder(args: Namespace) -> Iterator[list[Any]]:
     On Ctrl-C say whether budget was spent, and of what fails before the fit that it was
     not; the body adds the estimator that it fits to the list.
     """
-    if (Path(args.out) / "model.json").exists() and not args.overwrite:
-        raise CommandError(
-            f"--out must not hold a model, got {args.out!r}. Pass --overwrite to "
-            "replace it; its budget stays spent."
-        )
     begun: list[Any] = []
     try:
-        with output_folder(args.out):
+        with files.output_folder(args.out) as folder, _alone(args, folder):
+            if (folder / "model.json").exists() and not args.overwrite:
+                raise CommandError(
+                    f"--out must not hold a model, got {args.out!r}. Pass --overwrite "
+                    "to replace it; its budget stays spent."
+                )
             yield begun
     except KeyboardInterrupt as error:
         # `private_fit` has said more if it was in the middle of a fit
@@ -40,6 +40,17 @@ def model_folder(args: Namespace) -> Iterator[list[Any]]:
         if not begun and args.ledger is not None:
             error.add_note(NOTHING_CHARGED)
         raise
+
+
+def _alone(args: Namespace, folder: Path) -> AbstractContextManager[None]:
+    """Keep other commands from a model that they would pay to replace."""
+    if args.distributed:
+        import jax
+
+        if jax.process_index() > 0:  # of one command in several processes
+            return nullcontext()
+    refusal = f"--out must be written by one command at a time, got {args.out!r}."
+    return files.alone(folder, ".fit.lock", f"{refusal} Pass another folder, or wait.")
 
 
 def save_model(
@@ -68,8 +79,7 @@ def save_model(
         figure = "accuracy" if hasattr(model, "classes_") else "R squared"
         print(
             f"test {figure} {model.score(X, y):.4f}{whole} on {name}\n"
-            "  computed on the test labels: these must be public, or be accounted for "
-            "separately; the statement below does not cover them"
+            "  exact, as these records are public: the statement does not cover them"
         )
     print(model.privacy_)
 

@@ -157,6 +157,12 @@ def add_groups(parser: ArgumentParser) -> None:
     )
 
 
+def add_public_test(parser: ArgumentParser, records: str = "of --test") -> None:
+    """Add ``--test-is-public``, without which no exact figure is shown."""
+    said = f"the records {records} are public: exact figures, which no statement covers"
+    parser.add_argument("--test-is-public", action="store_true", help=said)
+
+
 def add_ledger(
     parser: ArgumentParser, *, dataset: str = _DATASET, charges: bool = True
 ) -> None:
@@ -172,24 +178,19 @@ def add_ledger(
 
 def fitted() -> ArgumentParser:
     """Return what a verb has that fits a model and saves it."""
-    parent = ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
+    parent = ArgumentParser(add_help=False, parents=SET_AND_QUIET)
     add = parent.add_argument
     add("--out", metavar="DIR", required=True, help="the model's folder")
     add("--overwrite", action="store_true", help="replace a model that is in DIR")
-    size = "with --groups: at most so many records of a user count"
+    size = "with --groups, or --users of a table: so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add_ledger(parent)
     return parent
 
 
-def set_and_quiet() -> ArgumentParser:
-    """Return ``--set`` and ``--quiet``."""
-    return ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
-
-
 def tested() -> ArgumentParser:
     """Return what a verb has that tests an estimator, by its name or of a model."""
-    parent = ArgumentParser(add_help=False, parents=[_SETTINGS, _QUIET])
+    parent = ArgumentParser(add_help=False, parents=SET_AND_QUIET)
     what = parent.add_mutually_exclusive_group(required=True)
     what.add_argument("--estimator", choices=LINEAR, help="what to test")
     model = "test fits with the parameters of a saved model, which may be a network"
@@ -233,3 +234,4 @@ _SETTINGS = option(
     help="another parameter of the estimator, by its name in Python, such as "
     "fit_intercept=false; may be repeated",
 )
+SET_AND_QUIET = (_SETTINGS, _QUIET)

@@ -1,13 +1,11 @@
 """Private scaling of the columns of a table, before the model of a fit."""
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privfeat.cli.shared.estimators import make_estimator
+from privfeat.cli.shared.tables import Declared
 from privfeat.cli.shared.terminal import CommandError
-
-if TYPE_CHECKING:
-    from privfeat.cli.shared.tables import Declared
 
 # What the steps share, and the pipeline is given.
 _WHOLE = (
@@ -28,7 +26,7 @@ def add_scale(parser: ArgumentParser) -> None:
     )
 
 
-def settings(args: Namespace, declared: "Declared | None") -> dict[str, Any]:
+def settings(args: Namespace, declared: Declared | None) -> dict[str, Any]:
     """Return parameters that suit the rows of a fit."""
     if declared is None:
         if args.scale == "private":
@@ -42,7 +40,7 @@ def settings(args: Namespace, declared: "Declared | None") -> dict[str, Any]:
 
 
 def make_pipeline(
-    estimator: str, params: dict[str, Any], declared: "Declared | None"
+    estimator: str, params: dict[str, Any], declared: Declared | None
 ) -> Any:
     """Return a pipeline of a private scaler and an estimator, with one budget."""
     from privfeat import PrivatePipeline

@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 
 # Kinds of a target that a regressor predicts.
 _NUMBERS = ("numeric", "integer")
-# What a statement of a fit on a table assumes beside what others do.
-DECLARED = (
-    "the declaration of the columns: their names and kinds, bounds, categories, and "
-    "what missing values become"
-)
 
 
 @dataclass(frozen=True)
@@ -174,11 +169,6 @@ class TableRows:
     y: Any  # number of each row's class, or its target as float64; or None
     groups: Any  # the user of each row; or None
     class_names: list[str] | None
-
-    @property
-    def labels(self) -> Any:
-        """The classes, as `FeatureSplit` names them."""
-        return self.y
 
 
 def _users(name: str | None, parts: list[Any]) -> Any:

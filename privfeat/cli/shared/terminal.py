@@ -1,6 +1,8 @@
 """What a command says to the person who started it."""
 
+import _thread
 import signal
+import sys
 import threading
 from argparse import Namespace
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from privfeat.exceptions import BudgetExceededError, LedgerError
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
 
+INTERRUPTED = (130, 143)  # exit statuses after SIGINT and SIGTERM
 NOTHING_CHARGED = "Nothing was charged."
 
 
@@ -22,34 +25,62 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Raise `Terminated` in the body at SIGTERM, unless the caller answers it."""
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    """Raise `Terminated` in the body at SIGTERM, unless the caller answers it.
+
+    Python drops what a signal raises in a callback of the garbage collector, and so
+    may anything that C calls. Then the signal is sent once more, SIGINT as well.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    own = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    dropped = sys.unraisablehook
 
     def end(*_: object) -> None:
         raise Terminated
 
-    signal.signal(signal.SIGTERM, end)
+    def send_again(found: "sys.UnraisableHookArgs") -> None:
+        if not isinstance(found.exc_value, KeyboardInterrupt):
+            dropped(found)
+            return
+        terminated = isinstance(found.exc_value, Terminated)
+        number = signal.SIGTERM if terminated else signal.SIGINT
+        threading.Timer(0.01, _send, [number]).start()
+
+    if own:
+        signal.signal(signal.SIGTERM, end)
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        sys.unraisablehook = dropped
+        if own:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _send(number: signal.Signals) -> None:
+    """Send a signal to the main thread, which wakes what it waits for."""
+    if hasattr(signal, "pthread_kill"):
+        main = threading.main_thread().ident
+        signal.pthread_kill(main, number)  # type: ignore[arg-type]
+    else:  # Windows, where nothing is woken
+        _thread.interrupt_main(number)
+
+
+def status_of(error: BaseException) -> int:
+    """Return the exit status of a command that ended so: docs/reference/commands.md."""
+    if isinstance(error, KeyboardInterrupt):
+        return 143 if isinstance(error, Terminated) else 130
+    return 3 if isinstance(error, BudgetExceededError) else 1
 
 
 class CommandError(Exception):
     """A command cannot do what was asked; the message says why."""
 
 
-def shows_progress(args: Namespace) -> bool:
-    """Return whether to show progress: on a terminal, without ``--quiet``."""
-    return STDERR.isatty() and not args.quiet
-
-
 def progress(args: Namespace, text: str) -> None:
-    """Print what is being done, if progress is shown."""
-    if shows_progress(args):
+    """Print what is being done, on a terminal and without ``--quiet``."""
+    if STDERR.isatty() and not args.quiet:
         print(text, file=STDERR, flush=True)
 
 
@@ -59,19 +90,8 @@ def warn(sentence: str) -> None:
 
 
 @contextmanager
-def before_the_charge(args: Namespace) -> Iterator[None]:
-    """Note of what fails in the body that nothing was charged, if there is a ledger."""
-    try:
-        yield
-    except Exception as error:
-        if args.ledger is not None:
-            error.add_note(NOTHING_CHARGED)
-        raise
-
-
-@contextmanager
 def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
-    """Note the same of what fails in the body before its charge, as the ledger says.
+    """Note of what fails in the body before its charge that nothing was charged.
 
     Where another command charges it meanwhile, or it cannot be read, nothing is noted,
     but of a fit that the budget has no room for.

@@ -8,6 +8,16 @@ from privfeat.cli.shared import files, images, tables
 from privfeat.cli.shared.terminal import CommandError
 
 
+def check_public(args: Namespace) -> None:
+    """Refuse exact figures of records that nobody has called public."""
+    if args.test is not None and not args.test_is_public:
+        raise CommandError(
+            "--test shows exact figures, which no statement covers: its records must "
+            "be public. Pass --test-is-public if they are. If not, leave --test out, "
+            "and run `privfeat evaluate`: the report shows what it found."
+        )
+
+
 def tested_records(
     args: Namespace, estimator: Any, made: dict[str, Any], *, public: bool
 ) -> tuple[Any, Any, Any]:
@@ -23,6 +33,7 @@ def tested_records(
             _refuse_training(args, Path(args.test).resolve().name)
         return images.labelled_images("--test", args.test, args.model, estimator)
     declared = tables.declared_of(args.model, getattr(args, "users", None))
+    files.check_knows_table(args.test, declared)
     if declared is not None and declared.target is None:
         raise CommandError(
             f"{args.model} does not know the column of the classes. Save the model "
@@ -31,8 +42,8 @@ def tested_records(
     if public:
         rows = files.open_public(args, "test", made, None, declared, one_label=True)
     else:
-        where = (args.test, "test", made, "--test", declared)
-        rows = files.open_like(*where, one_label=True)
+        like: Any = {"option": "--test", "fitted_on": made}
+        rows = files.open_rows(args.test, "test", declared, **like, one_label=True)
     _refuse_training(args, getattr(rows, "name", Path(args.test).stem))
     if isinstance(rows, tables.TableRows) and hasattr(estimator, "classes_"):
         return rows.X, _labels_of(rows, estimator, args.model), rows

@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from scipy.sparse import issparse
 
-from privfeat._messages import array_of
 from privfeat._stateless import (
     CONTAINERS,
-    by_types,
+    DECLARED,
     chooses_columns,
     first_to_learn,
+    form_varies,
     is_exactly,
 )
 from privfeat._types import Adjacency
@@ -36,7 +35,6 @@ _WHOLE = (
     "sklearn.base",
     "sklearn.compose",
     "sklearn.model_selection._search",
-    "sklearn.model_selection._search_successive_halving",
     "sklearn.multiclass",
     "sklearn.multioutput",
     "sklearn.pipeline",
@@ -49,7 +47,6 @@ _AROUND_FOLDS = (
     "cross_validate",
     "cross_val_score",
     "cross_val_predict",
-    "learning_curve",
     "validation_curve",
 )
 # What to do instead of what takes no folds, or whose folds are not all that it needs.
@@ -58,8 +55,15 @@ _UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator with
 _LEARN_NOTHING = (
     "Pass steps that learn nothing; wrap those fitted before, on public records or for "
     "a charge of their own, and functions of one row after the other, in "
-    "sklearn.frozen.FrozenEstimator. A ColumnTransformer of sparse rows needs "
-    "sparse_threshold=0: zeros of all records decide whether it makes dense ones."
+    "sklearn.frozen.FrozenEstimator. A ColumnTransformer needs sparse_threshold=0: "
+    "else zeros of all records decide whether its rows are dense."
+)
+_ONE_TYPE = (
+    "One record makes floats of a column of whole numbers, and steps may compute "
+    "otherwise with those. Pass all numbers as floats of one type, as by "
+    "X.astype(float) or np.asarray(X, float), and sparse ones after "
+    "X.sum_duplicates(), and texts in a list or as strings, as by X.astype('string'); "
+    "or begin with privfeat.PublicColumns; or use privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
@@ -110,18 +114,13 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             ):
                 return Uncovered(f"{module}.{function}", _remedy(frame))
             steps = _steps_before(module, frame.f_locals)
-            kinds = _types(module, frame.f_locals) if steps else []
-            sparse = any(hasattr(kind, "fill_value") for kind in kinds)  # of pandas
-            sparse = sparse or issparse(frame.f_locals.get("X"))
-            if (step := first_to_learn(steps, sparse)) is not None:
+            if (step := first_to_learn(steps)) is not None:
                 what = f"what {type(step).__name__} learned from all of them"
                 return Uncovered(what, _LEARN_NOTHING)
-            if (step := by_types(steps, kinds)) is not None:
-                return Uncovered(
-                    f"the types of columns, of which {step!r} makes other numbers",
-                    "One record decides the type of a column: pass X.astype(float), or "
-                    "use privfeat.PrivatePipeline.",
-                )
+            given = "y" if module == "sklearn.compose._target" else "X"
+            declared = steps and is_exactly(steps[0], DECLARED)
+            if steps and not declared and form_varies(frame.f_locals.get(given)):
+                return Uncovered("the types of columns", _ONE_TYPE)
             if module != _JOBS:
                 job = f"{module}.{function}"
             outermost = module
@@ -139,18 +138,21 @@ def _remedy(frame: Any) -> str:
     """Return what to do about a choice in this frame or in those around it."""
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        takes_folds = frame.f_code.co_name in (*_ON_FOLDS, *_AROUND_FOLDS)
+        takes_folds = frame.f_code.co_name in _ON_FOLDS or _asks_for_folds(frame)
         known = _is_whole(module) or (module == _VALIDATION and takes_folds)
-        known = known and not _takes_parts(module, frame.f_code.co_name)
         if module.split(".")[0] in _CHOOSERS and not known:
             return _INSTEAD.get(module, _UNSUPPORTED)
         frame = frame.f_back
     return "Pass cv=privfeat.HashKFold()."
 
 
-def _takes_parts(module: str, function: str) -> bool:
-    """Return whether it fits on parts of folds, by place, which no mark covers."""
-    return function == "learning_curve" or module.endswith("_successive_halving")
+def _asks_for_folds(frame: Any) -> bool:
+    """Return whether a function of validation fits on whole folds, and on all labels.
+
+    ``cross_val_predict`` of probabilities gives them the numbers that all have.
+    """
+    function, method = frame.f_code.co_name, frame.f_locals.get("method", "predict")
+    return function in _AROUND_FOLDS and method == "predict"
 
 
 def _is_whole(module: str) -> bool:
@@ -161,7 +163,7 @@ def _hands_on(module: str, function: str, frame: Any) -> bool:
     if module == _VALIDATION:
         if function in _ON_FOLDS:
             return are_covered(frame.f_locals.get("train"))
-        return function in _AROUND_FOLDS
+        return _asks_for_folds(frame)
     return _is_whole(module)
 
 
@@ -178,16 +180,6 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []
-
-
-def _types(module: str, names: dict[str, Any]) -> Any:
-    """Return the types of the columns that the first of `_steps_before` got."""
-    given: Any = names.get("y" if module == "sklearn.compose._target" else "X")
-    if hasattr(given, "dtypes"):  # of a table, or of one column
-        return [given.dtypes] if given.ndim == 1 else given.dtypes
-    # a list has no type: one float of Python makes float64 of those of NumPy
-    own = hasattr(given, "dtype")
-    return [given.dtype] if own else [array_of(given).dtype, np.dtype(float)]
 
 
 def _checksum(rows: Int[np.ndarray, " n"]) -> str:

@@ -17,9 +17,10 @@ from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 # Squared norm of a row below which it counts as zero: a device that takes subnormal
 # numbers to be zero, or now and then, changes longer rows by less than the margin.
 _SMALLEST_SQUARES = 2.0**-192
-# Largest entries of float64 rows by which they are divided, so that no square overflows
-# and subnormal numbers become less than those of float32.
-_SCALES = (2.0**-896, 2.0**1000)
+# Largest entries of float64 rows, and the powers of two above them by which they are
+# divided, so that no square overflows and subnormal numbers become less than those of
+# float32.
+_SCALES = (2.0**-897, 2.0**999)
 
 
 class ClippedRows(NamedTuple):
@@ -183,9 +184,13 @@ def short_rows(features: Float[Array, "n d"]) -> Float[Array, "n d"]:
 def _scales(
     features: Float[Array, "n d"], appended: float
 ) -> float | Float[Array, "n 1"]:
-    """Return what brings rows to where squares stay within float64, by division."""
+    """Return what brings rows to where squares stay within float64, by division.
+
+    A power of two, which rounds nothing: equal numbers of any type give equal rows.
+    """
     if features.dtype != jnp.float64:
         return 1.0
     largest = jnp.max(jnp.abs(features), axis=1, keepdims=True, initial=appended)
     low, high = _SCALES
-    return jnp.where(largest < high, jnp.maximum(largest, low), high)
+    size = jnp.where(largest < high, jnp.maximum(largest, low), high)
+    return jnp.ldexp(jnp.ones_like(size), jnp.frexp(size)[1])

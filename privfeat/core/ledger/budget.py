@@ -114,6 +114,18 @@ def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
             )
 
 
+def check_charged_once(
+    fits: Sequence[PrivacyStatement], statement: PrivacyStatement
+) -> None:
+    """Raise PrivacyError if the charge of a statement is that of one of the fits."""
+    charges = [fit.charge for fit in fits]
+    if statement.charge is not None and statement.charge in charges:
+        raise PrivacyError(
+            "a fit must be charged once, got the statement of charge "
+            f"{charges.index(statement.charge) + 1} of {len(charges)}. Leave it out."
+        )
+
+
 def spent_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
     """Return what fits cost together at the delta of the budget: `compose`."""
     if not fits:

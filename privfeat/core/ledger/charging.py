@@ -14,7 +14,9 @@ from privfeat.core.ledger.runs import Tokens, check_running, finish
 from privfeat.core.ledger.several_fits import several_fits
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team, current_team
-from privfeat.exceptions import LedgerError, PrivacyError
+from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
+
+_SPENT = 2  # what a process tells the others; 1: it could not charge, 0: it could
 
 
 @contextmanager
@@ -48,15 +50,17 @@ def charged(
                 "compose where one record more can move or change others, got "
                 f"{choice.what}. {choice.remedy}"
             )
-        said = "The fit had begun: its budget is spent."
-        with _noted(said, BaseException), warnings_shown():
+        begun = "The fit had begun: its budget is spent."
+        with _noted({BaseException: begun}), warnings_shown():
             yield None, statement
         return
     refusal: Exception | None = None
     name: str | None = uuid.uuid4().hex
     # Others may wait here for the first one, which may have charged already.
-    unsure = "Whether it was charged, the history of its ledger says."
-    with _noted(unsure, KeyboardInterrupt):
+    notes: dict[type[BaseException], str] = {
+        KeyboardInterrupt: "Whether it was charged, the history of its ledger says."
+    }
+    with _noted(notes):
         if choice is not None:
             refusal = PrivacyError(
                 "a fit with a ledger must get all records, or folds of HashKFold, as "
@@ -80,15 +84,23 @@ def charged(
                     )
             except Exception as error:  # noqa: BLE001 - the others wait to hear of it
                 refusal = error
-        refused = any(team.each(refusal is not None))
-    if refused:
-        raise refusal or PrivacyError("another process could not charge the ledger.")
-    known = "" if number is None else f", as number {number} of its ledger"
-    said = f"The fit was charged{known}: its budget is spent."
-    with _noted(said, BaseException), warnings_shown():
-        yield number, replace(statement, charge=_of_first(team, name))
-        if number is not None:  # the first process has it
-            _finish(ledger, number, tokens)
+        spent = isinstance(refusal, BudgetExceededError)
+        said_by_all = team.each(_SPENT if spent else refusal is not None)
+        if refusal is not None:
+            raise refusal
+        if _SPENT in said_by_all:
+            raise BudgetExceededError(
+                "the budget must have room for the fit, but another process found too "
+                "little left: see its output."
+            )
+        if any(said_by_all):
+            raise PrivacyError("another process could not charge the ledger.")
+        known = "" if number is None else f", as number {number} of its ledger"
+        notes[BaseException] = f"The fit was charged{known}: its budget is spent."
+        with warnings_shown():
+            yield number, replace(statement, charge=_of_first(team, name))
+            if number is not None:  # the first process has it
+                _finish(ledger, number, tokens)
 
 
 def _of_first(team: Team, name: str | None) -> str | None:
@@ -111,10 +123,16 @@ def _finish(ledger: PrivacyLedger, number: int, tokens: Tokens) -> None:
 
 
 @contextmanager
-def _noted(sentence: str, errors: type[BaseException]) -> Iterator[None]:
-    """Add a note to the error, of Ctrl-C perhaps, that ends the body."""
+def _noted(notes: dict[type[BaseException], str]) -> Iterator[None]:
+    """Add the last note of its kind to the error, Ctrl-C perhaps, that ends the body.
+
+    In one body from before the charge to the end: between two a Ctrl-C had no note.
+    """
     try:
         yield
-    except errors as error:
-        error.add_note(sentence)
+    except BaseException as error:
+        for kind, note in reversed(notes.items()):
+            if isinstance(error, kind):
+                error.add_note(note)
+                break
         raise

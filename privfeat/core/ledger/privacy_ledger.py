@@ -7,6 +7,7 @@ from privfeat._types import Adjacency, Unit
 from privfeat.core.ledger import names, rows
 from privfeat.core.ledger.budget import (
     PrivacyValue,
+    check_charged_once,
     check_covered,
     left_of,
     new_budget,
@@ -165,13 +166,14 @@ class PrivacyLedger:
             If the ledger cannot be read and written. The fit must not happen.
         PrivacyError, ValueError
             If the statement has no finite epsilon, a seed, or another adjacency or
-            unit than the budget.
+            unit than the budget; or if the ledger holds this very charge.
         """
         budget = self.budget
         check_covered(budget, statement)
         with self._store.transaction(write=True) as found:
             charges = rows.find_charges(found, budget)
             spent = [charge.statement for charge in charges]
+            check_charged_once(spent, statement)
             total = spent_of(budget, [*spent, statement])
             if total.epsilon <= budget.epsilon:
                 return rows.add_charge(
@@ -182,6 +184,11 @@ class PrivacyLedger:
         remedy = f"One more fit may have epsilon = {left_now} at that delta"
         if left.rho is not None:
             remedy += f", or rho = {rounded_down(left.rho)}"
+        if statement.delta > budget.delta:
+            remedy += (
+                f". This one has delta = {statement.delta!r} (1e-05 unless another is "
+                f"given), which costs more: pass delta = {budget.delta!r}"
+            )
         if not left.epsilon:
             remedy = "Its budget is spent: nothing more can be released of its records"
         raise BudgetExceededError(

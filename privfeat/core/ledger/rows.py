@@ -87,7 +87,7 @@ def find_account(rows: Transaction, dataset: str) -> tuple[Budget | None, list[C
         if version not in (1, VERSION):
             raise LedgerError(
                 f"ledger of {dataset!r} must have version {VERSION}, got {version!r}. "
-                "Update privfeat to read it."
+                "Upgrade privfeat to read it."
             )
         values: dict[str, Any] = {name: row.get(name) for name in _BUDGET}
         budget = Budget(**values)

@@ -13,7 +13,8 @@ checkpoint the first to write another goes on, and all others end without a rele
 
 - Nor does a run finish with another token than the ledger has. Where that cannot be
   noted the fit is not lost: a fit with checkpoints writes one after its last draw
-  (`networks/training/resuming`), so that no other run can.
+  (`networks/training/resuming`), so that no other run can. A fit that cannot write that
+  one ends without a release, unless it has written none at all.
 - A run that is killed, or fails, before the checkpoint is written: the ledger and the
   folder have the old token, and the fit goes on.
 - A run that is killed between checkpoint and ledger: the checkpoint holds its own token
@@ -52,7 +53,8 @@ def check_running(
     if charge is None or (charge.estimator, charge.statement) != (estimator, statement):
         raise PrivacyError(
             f"charge {number} of {ledger.budget.dataset!r} must be that of the "
-            "interrupted fit, got another. Start the fit anew."
+            "interrupted fit, got another, or none: was the ledger put back from a "
+            "copy? Then charge what it lacks, and start the fit anew."
         )
     _check_newest(ledger, charge, tokens)
     return charge.statement.charge
@@ -104,6 +106,7 @@ def _check_newest(ledger: PrivacyLedger, charge: rows.Charge, tokens: Tokens) ->
     if charge.token not in tokens:
         raise PrivacyError(
             f"{name} must be of a fit that goes on from its newest checkpoint, got an "
-            "older one: another run, of a copy of checkpoint_dir, has gone on. Use the "
-            "folder of that run, or start anew in an empty one."
+            "older one: another run, of a copy of checkpoint_dir, has gone on, or the "
+            "ledger was put back from a copy. Use the folder of that run, or start "
+            "anew in an empty one."
         )

@@ -39,7 +39,7 @@ def loads(text: str) -> dict[str, Any]:
     if version != STATEMENT_VERSION:
         raise PrivacyError(
             f"statement_version must be {STATEMENT_VERSION}, got {version!r}. "
-            "Update privfeat to read it."
+            "Upgrade privfeat to read it."
         )
     return fields
 

@@ -114,7 +114,7 @@ class Team:
             raise TeamLostError(
                 f"all {self.size} processes must run to the end, and process {other} "
                 "ended or cannot be reached. What the ledger charged for this fit "
-                "stays charged; see the other's output, then start all anew."
+                "stays charged. See the other's output."
             ) from None
 
 

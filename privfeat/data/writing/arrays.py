@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns
 from privfeat.data.writing.writer import FeatureWriter
 
@@ -52,8 +53,10 @@ def write_features(
     OSError
         If the disk is full or fails.
     """
-    for given, *_ in splits.values():
-        check_columns(features=given)
+    for split in splits.values():
+        check_columns(features=split[0])
+        if len(split) == 3:
+            check_order(split[2], *split[:2])
     arrays = {name: [*map(array_of, split)] for name, split in splits.items()}
     if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(
@@ -77,9 +80,8 @@ def write_features(
     try:
         with writer:
             for name, (features, labels, *groups) in arrays.items():
-                writer.append(
-                    name, features, labels, groups=groups[0] if groups else None
-                )
+                users = groups[0] if groups else None
+                writer.append(name, features, labels, groups=users)
             writer.finish(metadata, class_names=class_names)
     except BaseException:
         shutil.rmtree(writer.partial, ignore_errors=True)

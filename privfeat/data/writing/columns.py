@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
 
 
@@ -24,6 +25,7 @@ def as_columns(
     Messages hold no data.
     """
     check_columns(features=features)
+    check_order(groups, features, labels)
     rows = array_of(features)
     if rows.ndim != 2 or rows.shape[1] != n_features:
         got = f"(m, {rows.shape[1]})" if rows.ndim == 2 else f"{rows.ndim} dimensions"

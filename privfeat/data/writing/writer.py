@@ -92,7 +92,7 @@ class FeatureWriter:
             raise ValueError(f"n_features must be > 0, got {n_features}.")
         if dtype not in FEATURE_DTYPES:
             raise ValueError(f"dtype must be one of {FEATURE_DTYPES}, got {dtype!r}.")
-        self.path = Path(path)
+        self.path = Path(os.path.realpath(path))  # a link stays one
         self.partial = partial_folder(path)
         self.n_features, self.dtype = int(n_features), dtype
         require_free(self.path, overwrite=overwrite)

@@ -4,7 +4,9 @@ from typing import TypeVar
 
 T = TypeVar("T", bound=type)
 
-BUDGET = """epsilon : float, optional
+# By their placeholders.
+_TEXTS = {
+    "budget": """epsilon : float, optional
         Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
         off. 1 if no budget is given at all.
     delta : float, default=1e-5
@@ -45,11 +47,8 @@ BUDGET = """epsilon : float, optional
         ``feature_mean`` has twice the sensitivity.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
-        fails and changes nothing. Copies of the estimator charge the same budget."""
-
-SHARED_PARAMETERS = (
-    BUDGET
-    + """
+        fails and changes nothing. Copies of the estimator charge the same budget.""",
+    "shared": """{budget}
     classes : array-like, optional
         All possible labels, public. None reads them from ``y`` and warns. For an
         indicator matrix ``y``: the names of its columns, in their order.
@@ -75,16 +74,14 @@ SHARED_PARAMETERS = (
         tell a common class from a rare one without it.
     intercept_scaling : float, default=0.1
         The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
-        row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row."""
-)
-
-CLASS_WEIGHT = """class_weight : "balanced", mapping or array-like, optional
+        row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row.""",
+    "class_weight": """class_weight : "balanced", mapping or array-like, optional
         Weights of the classes, public, > 0: a mapping (a class that is not in it weighs
         1), or an array in the order of ``classes_``. Only ratios matter. ``"balanced"``
         is one over the number of records of a class, released for 5 % of rho. Not for
-        an indicator matrix ``y``. See *Class weights*."""
-
-WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight of its
+        an indicator matrix ``y``. See *Class weights*.""",
+    "weights": """\
+**Class weights.** What a record adds is multiplied by the weight of its
     class: its gradient, after the clip, and its outer product. Weights are divided by
     the largest one, so that sensitivities stay as they are (`privfeat.core.sums.
     arithmetic.weighted`); the noise stays as well, and what is learned of a common
@@ -92,9 +89,8 @@ WEIGHTS = """**Class weights.** What a record adds is multiplied by the weight o
     large, fit without weights and move the intercepts (`privfeat.analysis.rates`).
     ``"balanced"`` first releases ``class_counts``, sensitivity 1, or ``sqrt(2)`` under
     replace-one, and lifts counts to the noise of the fit: a class without records gets
-    no infinite weight. ``class_weight_`` has the weights that were used."""
-
-PRIOR = """prior : array or fitted linear classifier, optional
+    no infinite weight. ``class_weight_`` has the weights that were used.""",
+    "prior": """prior : array or fitted linear classifier, optional
         How rows score before any record is seen, **public**; only up to a factor, which
         the fit finds, so that a bad prior costs little. An array of shape (n_classes,
         n_features), in the order of ``classes_``, which are sorted, scores rows as
@@ -103,40 +99,53 @@ PRIOR = """prior : array or fitted linear classifier, optional
         estimator ``coef_`` and ``intercept_`` count, for rows scaled to unit norm with
         ``row_scaling="unit"``, and shifted by its ``center_``, if it has one; its
         ``classes_`` may have another order. Wrap it in
-        ``sklearn.frozen.FrozenEstimator``, or clones forget what it was fitted to."""
-
-PUBLIC = """public : array or features of a file, optional
+        ``sklearn.frozen.FrozenEstimator``, or clones forget what it was fitted to.""",
+    "regression_prior": """prior : array or fitted linear regressor, optional
+        What targets are before any record is seen, **public**, in units of the targets.
+        An array of shape (n_features,) holds slopes for rows as ``predict`` sees them,
+        of unit norm with ``row_scaling="unit"``; one more number is the intercept, else
+        that of the records is found. Of an estimator ``coef_`` and ``intercept_``
+        count. Wrap it in ``sklearn.frozen.FrozenEstimator``, or clones forget what it
+        was fitted to. Needs ``n_iter`` of 2 or more. See *Prior*.""",
+    "public": """public : array or features of a file, optional
         Rows of **public** records, of shape (n_public, n_features), made by the same
         network: they tell where rows lie, and where a signal is to be expected. They
         may be few or millions, and are read in parts from a feature file
         (``open_features(path)["train"]``). The guarantee does not cover them: none may
-        be a record of the fit. See *Public rows*."""
-
-PUBLIC_ROWS = """**Public rows.** They are scaled and centred as private ones, and no
+        be a record of the fit. See *Public rows*.""",
+    "public_rows": """\
+**Public rows.** They are scaled and centred as private ones, and no
     sum of records holds them. The released mean is shrunk towards theirs, and noisy
     gradients are filtered by their spectrum: after the release, at no cost. Both look
     in the releases for evidence that public rows are of the same kind, and change next
     to nothing without it; nor are gradients filtered where a nearly unbiased
-    estimate says that scores lose by it: see `privfeat.solvers.public`."""
-
-PUBLIC_MEAN = """**Public rows.** The released mean is shrunk towards theirs, as far as
-    it points there, at no cost (`privfeat.solvers.public`)."""
-
-PRIOR_WEIGHT = """**Prior.** The coefficients are ``a P + D``, with the prior ``P``. Its
+    estimate says that scores lose by it: see `privfeat.solvers.public`.""",
+    "public_mean": """\
+**Public rows.** The released mean is shrunk towards theirs, as far as
+    it points there, at no cost (`privfeat.solvers.spectrum.shrunk_towards`).""",
+    "prior_weight": """\
+**Prior.** The coefficients are ``a P + D``, with the prior ``P``. Its
     weight ``a`` is found from the releases, at no cost: see
     `privfeat.solvers.prior.PriorWeight`. A fixed one is wrong somewhere: at a small
     epsilon the scores of the prior must drown the noise of what is learned, and at a
-    large one they would drown what is learned."""
-
-SHARED_TAIL = """random_state : int, RandomState or None, default=None
+    large one they would drown what is learned.""",
+    "regression_prior_weight": """**Prior.** Corrections begin at ``a P + (1 - a) w``,
+    with the prior ``P`` and the solution ``w`` of the released matrix. This matrix and
+    each correction tell ``a``, at no cost: see `privfeat.solvers.regression_prior`. A
+    ``ridge`` is centred at ``a P``. Where noise hides all, ``a`` is near one half: a
+    right prior and a wrong one cannot be told apart there. Intervals are refused: how
+    far a fit with a prior is off depends on how wrong the prior is, which no release
+    tells.""",
+    "tail": """random_state : int, RandomState or None, default=None
         None draws fresh operating-system entropy at every ``fit``. A seed is for tests
         and published experiments: it is marked in ``privacy_`` and warns.
     verbose : int, default=0
         Positive tells on stderr what the fit costs and shows its phases and steps: as
         bars on a terminal or in a notebook, elsewhere as at most a line a minute. No
-        number of records is shown."""
-
-ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features)
+        number of records is shown.""",
+    "attributes": """Attributes
+    ----------
+    coef_ : array of shape (1, n_features) or (n_classes, n_features)
         One row for two classes that exclude each other.
     intercept_ : array of shape (1,) or (n_classes,)
     center_ : array of shape (n_features,)
@@ -151,36 +160,33 @@ ATTRIBUTES = """coef_ : array of shape (1, n_features) or (n_classes, n_features
     feature_names_in_ : array of shape (n_features,)
         Only for input with string column names.
     privacy_ : PrivacyStatement
-        What was released, at what cost, assuming what."""
-
-MEAN = """With ``center=True`` the first release is ``feature_mean``, the sum of the
+        What was released, at what cost, assuming what.""",
+    "mean": """\
+With ``center=True`` the first release is ``feature_mean``, the sum of the
     rows and their number: sensitivity ``clip_norm`` (twice that under replace-one, or
-    ``sqrt(3.2)`` times with rows of unit norm, which share the count)."""
-
-GUARANTEES = """**Public.** Number and names of features, the classes of a model, all
+    ``sqrt(3.2)`` times with rows of unit norm, which share the count).""",
+    "guarantees": """\
+**Public.** Number and names of features, the classes of a model, all
     constructor parameters, and under replace-one the number of records (or users).
 
     **Not protected.** Timing and memory use; a fit whose seed somebody guesses; the low
     bits of floating-point noise, without ``arithmetic="exact"``; several fits on the
     same records, unless a ``ledger`` adds their costs. Predictions on the training
-    records use the released coefficients, and cost nothing more."""
+    records use the released coefficients, and cost nothing more.""",
+    "example": """Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from privfeat import CLASS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> clf = CLASS(epsilon=8, classes=range(10)).fit(X, y)
+    >>> clf.score(X, y) > 0.7
+    True""",
+}
+_TEXTS["shared"] = _TEXTS["shared"].replace("{budget}", _TEXTS["budget"])
 
 
 def document(cls: T) -> T:
     """Fill the shared sections into the placeholders of a class docstring."""
-    cls.__doc__ = (cls.__doc__ or "").format(
-        budget=BUDGET,
-        shared=SHARED_PARAMETERS,
-        tail=SHARED_TAIL,
-        prior=PRIOR,
-        prior_weight=PRIOR_WEIGHT,
-        public=PUBLIC,
-        public_rows=PUBLIC_ROWS,
-        public_mean=PUBLIC_MEAN,
-        attributes=ATTRIBUTES,
-        mean=MEAN,
-        class_weight=CLASS_WEIGHT,
-        weights=WEIGHTS,
-        guarantees=GUARANTEES,
-    )
+    example = _TEXTS["example"].replace("CLASS", cls.__name__)
+    cls.__doc__ = (cls.__doc__ or "").format(**_TEXTS | {"example": example})
     return cls

@@ -1,19 +1,27 @@
-"""A public prior: how rows score before any record is seen."""
+"""A public prior: how rows score, or what targets are, before any record is seen."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from privfeat._messages import array_of
 from privfeat._types import RowScaling
+from privfeat.estimation.names import check_places
 
 FORMS = (
     "Pass an array of shape (n_classes, n_features), with one more column for "
     "intercepts if there are any, or a fitted linear classifier"
 )
+OF_SLOPES = (
+    "Pass an array of shape (n_features,), with one more number for an intercept if "
+    "there is one, or a fitted linear regressor"
+)
+# Slopes are below that many ranges of the target per norm of a row: else squares, of
+# numbers that no row inside the bounds can mean, overflow.
+_FAR = 1e12
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +62,7 @@ class Prior:
         return np.column_stack([self.coef, shift / radius])
 
 
-def check_prior(name: str, prior: Any) -> None:
+def check_prior(name: str, prior: Any, forms: str = FORMS) -> None:
     """Raise TypeError or ValueError unless this is an array or a fitted estimator."""
     if hasattr(prior, "coef_"):
         return
@@ -66,9 +74,9 @@ def check_prior(name: str, prior: Any) -> None:
         )
     values = array_of(prior)
     if values.dtype.kind not in "iuf" or values.ndim not in (1, 2):
-        raise TypeError(f"{name} must be made of numbers, got {prior!r}. {FORMS}.")
+        raise TypeError(f"{name} must be made of numbers, got {prior!r}. {forms}.")
     if not np.all(np.isfinite(values)):
-        raise ValueError(f"{name} must be finite, got NaN or infinity. {FORMS}.")
+        raise ValueError(f"{name} must be finite, got NaN or infinity. {forms}.")
 
 
 def read_prior(
@@ -89,7 +97,15 @@ def read_prior(
     another.
     """
     check_prior("prior", prior)
-    found = _of_estimator(prior, classes) if hasattr(prior, "coef_") else _of(prior)
+    if not hasattr(prior, "coef_"):
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        rows = getattr(prior, "index", ()) if hasattr(prior, "columns") else ()
+        check_places("prior", rows, places, "classes")
+    found = (
+        _of_estimator(prior, classes)
+        if hasattr(prior, "coef_")
+        else Prior(np.atleast_2d(np.asarray(prior, np.float64)))
+    )
     n_classes = len(classes)
     if found.coef.shape != (n_classes, n_features):
         if found.center is None and found.coef.shape == (n_classes, n_features + 1):
@@ -120,11 +136,6 @@ def as_array(prior: Any, fitted: Any) -> NDArray[np.float64]:
     return found.of_rows(fitted.center_, fitted.row_scaling)
 
 
-def _of(prior: ArrayLike) -> Prior:
-    coef = np.atleast_2d(np.asarray(prior, np.float64))
-    return Prior(coef)
-
-
 def _of_estimator(prior: Any, classes: NDArray[Any]) -> Prior:
     """Return a fitted estimator as scores of ``classes``, in their order."""
     coef = np.atleast_2d(np.asarray(prior.coef_, np.float64))
@@ -153,3 +164,74 @@ def _of_estimator(prior: Any, classes: NDArray[Any]) -> Prior:
 def _radius(center: NDArray[np.float64]) -> float:
     """Return the root mean square norm of unit rows minus ``center``, their mean."""
     return math.sqrt(max(1.0 - float(center @ center), 0.1))
+
+
+def read_regression_prior(
+    model: Any, units: NDArray[np.float64], middle: float
+) -> Prior | None:
+    """Return the prior of a regressor, as one row of slopes and, if known, an offset.
+
+    It is in units of bounded rows. ``units`` are what slopes and, with an intercept,
+    the offset of these are multiplied by to be those of targets less ``middle``.
+    TypeError or ValueError if the shape, or an estimator, does not fit; if slopes are
+    all zero or far too large; if no release follows that could mend it.
+    """
+    prior, n_features = model.prior, len(units) - bool(model.fit_intercept)
+    if prior is None:
+        return None
+    if int(model.n_iter) == 1:
+        raise ValueError(
+            "n_iter must be at least 2 with a prior, got 1. Corrections take away what "
+            "is wrong in it."
+        )
+    if hasattr(prior, "coef_"):
+        coef, offset = _of_regressor(prior)
+    else:
+        coef, offset = np.split(_of_one(np.asarray(prior, np.float64)), [n_features])
+    if coef.shape != (n_features,) or offset.shape not in ((0,), (1,)):
+        got = np.shape(getattr(prior, "coef_", prior))
+        raise ValueError(
+            f"prior must have shape {(n_features,)}, got {got}. {OF_SLOPES}."
+        )
+    slopes = coef / units[:n_features]
+    if not np.any(slopes):
+        raise ValueError(
+            "prior must predict some rows differently, got slopes of zero. Pass None "
+            "instead."
+        )
+    if not np.max(np.abs(slopes)) < _FAR:
+        raise ValueError(
+            f"prior must change by at most {_FAR:g} ranges of target_bounds over rows "
+            "of norm clip_norm, got larger slopes. Check its units."
+        )
+    unit = units[n_features:]  # empty if the fit has no intercept
+    known = (offset - middle)[: len(unit)] / unit[: len(offset)]
+    if not np.all(np.abs(known) < _FAR):
+        raise ValueError(
+            f"prior must have an intercept within {_FAR:g} ranges of target_bounds, "
+            "got a larger one. Check its units."
+        )
+    return Prior(np.concatenate([slopes, known])[None])
+
+
+def regression_prior_as_array(prior: Any) -> NDArray[np.float64]:
+    """Return an estimator as the array that stands for it in the files of a model."""
+    return np.concatenate(_of_regressor(prior))
+
+
+def _of_regressor(prior: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return slopes and intercept, the latter as an array of one."""
+    if hasattr(prior, "classes_"):
+        raise TypeError(
+            f"prior must be a regressor, got {type(prior).__name__}. {OF_SLOPES}."
+        )
+    coef = _of_one(np.asarray(prior.coef_, np.float64))
+    intercept = np.ravel(getattr(prior, "intercept_", 0.0)).astype(np.float64)
+    if not (np.all(np.isfinite(coef)) and np.all(np.isfinite(intercept))):
+        raise ValueError("prior must be finite, got NaN or infinity.")
+    return coef, intercept
+
+
+def _of_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what is of one target without the axis of targets."""
+    return values[0] if values.ndim == 2 and len(values) == 1 else values

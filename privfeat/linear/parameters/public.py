@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from privfeat._checks import rows_of_callers
 from privfeat._types import RowScaling
 from privfeat.data.sharing import check_apart, finite_blocks, rows_of
-from privfeat.estimation.inputs import rows_of_callers
-from privfeat.estimation.shifting import scaled_rows
+from privfeat.estimation.predictor import scaled_rows
 
 _FORMS = "Pass an array of shape (n_public, n_features), or features of a file"
 

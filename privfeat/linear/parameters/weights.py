@@ -12,9 +12,9 @@ from privfeat._types import Adjacency, ClassWeight
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.release import Release
+from privfeat.estimation.bases import Parameters
 from privfeat.estimation.labels import Labels
-from privfeat.estimation.parameters import Parameters
-from privfeat.linear.problem import ClassWeights, Shape
+from privfeat.linear.problem import ClassWeights, Shape, weight_of
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -29,9 +29,11 @@ _SIGNAL = 0.1
 
 
 class WeighsClasses(Parameters):
-    """An estimator whose classes may have weights."""
+    """An estimator that takes what is public: weights, a prior, and other rows."""
 
     class_weight: ClassWeight = None
+    prior: Any = None
+    public: Any = None
     clip_norm: float = 1.0
 
     def _weights(
@@ -116,9 +118,8 @@ def class_weights(class_weight: Any, labels: Labels) -> ClassWeights:
 
 def counts_query(others: Sequence[Query], adjacency: Adjacency) -> Query:
     """Return the query for class counts; ``others`` are the other ones of the fit."""
-    cost = sum(query.count * query.weight * query.sampling_prob**2 for query in others)
     bound = replacement.class_counts(adjacency)
-    return Query(COUNTS, bound, weight=_SHARE / (1.0 - _SHARE) * cost)
+    return Query(COUNTS, bound, weight=weight_of(_SHARE, others))
 
 
 def balanced_weights(counts: Release, least: float) -> NDArray[np.float64]:

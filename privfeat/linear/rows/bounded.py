@@ -31,10 +31,10 @@ from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.linear.rows.center import COUNT_SCALE, MEAN
+from privfeat.linear.problem import COUNT_SCALE, MEAN
 from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
 from privfeat.linear.rows.slots import Slots
-from privfeat.solvers.public import shrunk_towards
+from privfeat.solvers.spectrum import shrunk_towards
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30

@@ -1,10 +1,20 @@
 """Where records stand in a fit that clips sums of users: side by side."""
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.grid import grid_step
+from privfeat.core.bounds.user_clips import UserClip
+from privfeat.estimation.inputs import Users
+
+if TYPE_CHECKING:
+    from privfeat.core.noise.keys import KeyStream
+    from privfeat.core.sums.processes import Team
 
 
 @dataclass(frozen=True)
@@ -15,6 +25,40 @@ class Slots:
     records: NDArray[np.int64]
     users: NDArray[np.int64]
     max_group_size: int  # how many records of a user count
+
+
+def counted_records(
+    users: Users, keys: "KeyStream", team: "Team", *, clips: bool
+) -> tuple[NDArray[np.bool_], Slots | None]:
+    """Return which records count, and the slots of a fit that ``clips`` users.
+
+    The same in all processes.
+    """
+    chosen_by = np.array(keys.draw_integer(), np.uint64).view(np.int64)
+    kept = users.kept_records(int(team.from_first(chosen_by).view(np.uint64)))
+    slots = slots_of(users.ids, kept, users.max_group_size) if clips else None
+    if team.size > 1:
+        # who has which slot decides which process reads a record
+        places = () if slots is None else (slots.records, slots.users)
+        content = b"".join(array.tobytes() for array in (kept, *places))
+        team.check_same("groups", content)
+    return kept, slots
+
+
+def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
+    """Refuse users whose sums cannot be clipped, before anything is charged."""
+    norm, most = float(estimator.clip_norm), int(estimator.max_group_size or 1)
+    further = getattr(estimator, "gram_clip_norm", None)
+    for query in queries:
+        if query.name in ("gradient", "class_contrasts"):
+            bound: float | None = getattr(estimator, "gradient_clip_norm", None)
+            bound = math.inf if bound is None else float(bound)
+            sizes = (shape.loss, shape.n_outputs, math.inf, bound)
+            UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
+        elif query.name != "class_sums":
+            radius = norm if further is None else min(norm, float(further))
+            clip = UserClip(radius, most)
+            clip.of_grams(grid_step(radius), shape.n_columns)
 
 
 def slots_of(ids: NDArray[Any], kept: NDArray[np.bool_], max_group_size: int) -> Slots:

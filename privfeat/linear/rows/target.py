@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.estimation.shifting import unit_rows
+from privfeat.estimation.predictor import unit_rows
 from privfeat.linear.rows.bounded import BoundedRows
 
 

@@ -3,7 +3,8 @@
 Sander et al. 2023, appendix C, compares ``"resized_crop"`` ("RRC"), ``"crop_jitter"``
 ("ours") and ``"simclr"`` (Chen et al. 2020, appendix A, for small images: colours at
 strength one half, no blur; ``"simclr_blur"`` is that for larger ones, with blur).
-`color_jitter` holds what changes colours.
+Colours are those of values in [-1, 1], as bytes have: images of other ranges keep
+within about theirs, but -1 counts as black.
 """
 
 from collections.abc import Callable
@@ -14,18 +15,20 @@ from typing import Any, Literal, TypeAlias, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 from numpy.typing import NDArray
 
-from privfeat.networks.images import color_jitter
-from privfeat.networks.images.color_jitter import Image, RandomKey
 from privfeat.networks.images.records import TO_UNIT_RANGE
 
+Image: TypeAlias = Float[Array, "h w c"]
+RandomKey: TypeAlias = Key[Array, ""]
 Augmentation = Literal[
     "none", "crop_flip", "crop_jitter", "resized_crop", "simclr", "simclr_blur"
 ]
 AUGMENTATIONS: tuple[Augmentation, ...] = get_args(Augmentation)
 View: TypeAlias = Callable[[RandomKey, Image], Image]
+# Brightness of red, green and blue, and the other two axes of the colour space YIQ.
+_YIQ = ((0.299, 0.587, 0.114), (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
 _PAD = 20
 _AREAS = (0.08, 1.0)
 _ASPECTS = (3.0 / 4.0, 4.0 / 3.0)
@@ -87,7 +90,8 @@ def augmented(
     of_records = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, numbers)
     keys = jax.vmap(lambda own: jax.random.split(own, n_copies))(of_records)
     over_copies = jax.vmap(_VIEWS[augmentation], in_axes=(0, None))
-    return jax.vmap(over_copies)(keys, images)
+    views = jax.vmap(over_copies)(keys, images)
+    return views.astype(images.dtype)  # wider ones with jax_enable_x64
 
 
 def voted(
@@ -143,7 +147,7 @@ def crop_flip(key: RandomKey, image: Image, pad: int | None = None) -> Image:
 def crop_jitter(key: RandomKey, image: Image) -> Image:
     """Return a crop of the image padded by 20 pixels, with other colours."""
     of_crop, of_colours = jax.random.split(key)
-    return color_jitter.jittered(of_colours, crop_flip(of_crop, image, _PAD), 0.2)
+    return jittered(of_colours, crop_flip(of_crop, image, _PAD), 0.2)
 
 
 def resized_crop(key: RandomKey, image: Image) -> Image:
@@ -171,11 +175,9 @@ def simclr(key: RandomKey, image: Image) -> Image:
     """Return a resized crop, often with other colours, sometimes without any."""
     of_crop, of_colours, of_choice, of_grey = jax.random.split(key, 4)
     image = resized_crop(of_crop, image)
-    other = color_jitter.jittered(of_colours, image, 0.4, hue=0.1)
+    other = jittered(of_colours, image, 0.4, hue=0.1)
     image = jnp.where(jax.random.bernoulli(of_choice, 0.8), other, image)
-    return jnp.where(
-        jax.random.bernoulli(of_grey, 0.2), color_jitter.grey(image), image
-    )
+    return jnp.where(jax.random.bernoulli(of_grey, 0.2), grey(image), image)
 
 
 def simclr_blur(key: RandomKey, image: Image) -> Image:
@@ -202,6 +204,43 @@ def blurred(image: Image, width: Float[Array, ""]) -> Image:
         ]
         image = jnp.tensordot(weights / jnp.sum(weights), jnp.stack(shifted), 1)
     return image
+
+
+def jittered(key: RandomKey, image: Image, strength: float, hue: float = 0.0) -> Image:
+    """Return the image with other brightness, contrast, saturation and hue.
+
+    The first three are multiplied by numbers in ``1 -+ strength``; colours are turned
+    by up to the part ``hue`` of a full turn, about the axis of greys. Saturation and
+    hue exist for three channels only.
+    """
+    of_factors, of_hue = jax.random.split(key)
+    factors = jax.random.uniform(
+        of_factors, (3,), minval=1.0 - strength, maxval=1.0 + strength
+    )
+    image = (image + 1.0) * factors[0] - 1.0
+    middle = jnp.mean(grey(image))
+    image = middle + factors[1] * (image - middle)
+    if image.shape[2] == 3:
+        plain = grey(image)
+        image = plain + factors[2] * (image - plain)
+        turn = jax.random.uniform(of_hue, (), minval=-hue, maxval=hue)
+        image = _turned(image, 2.0 * jnp.pi * turn)
+    return jnp.clip(image, -1.0, 1.0)
+
+
+def grey(image: Image) -> Image:
+    """Return the image without colours; as it is unless it has three channels."""
+    if image.shape[2] != 3:
+        return image
+    return jnp.broadcast_to((image @ jnp.array(_YIQ[0]))[..., None], image.shape)
+
+
+def _turned(image: Image, angle: Float[Array, ""]) -> Image:
+    """Return the image with its colours turned about the axis of greys."""
+    to_yiq, cos, sin = jnp.array(_YIQ), jnp.cos(angle), jnp.sin(angle)
+    turn = jnp.eye(3).at[1:, 1:].set(jnp.array([[cos, -sin], [sin, cos]]))
+    turned: Image = image @ (jnp.linalg.inv(to_yiq) @ turn @ to_yiq).T
+    return turned
 
 
 def _flipped(key: RandomKey, image: Image) -> Image:

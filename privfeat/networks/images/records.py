@@ -21,7 +21,7 @@ from privfeat.data.networks import KNOWN_NETWORKS
 from privfeat.data.pixels import BadImageError, list_images, squared
 from privfeat.data.splits import not_classes
 from privfeat.estimation.inputs import array_of_records, is_table
-from privfeat.estimation.problem import Problem
+from privfeat.estimation.labels import Problem
 
 NAMES = "feature_names_in_"  # of a table that a network was fitted to
 _AT_ONCE = 256  # files that are decoded together
@@ -59,7 +59,7 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
         )
     if isinstance(X, list | tuple):
         kinds = without_data(
-            lambda: {(_mode(record), np.shape(record)) for record in X}
+            lambda: {(getattr(record, "mode", "L"), np.shape(record)) for record in X}
         )
         if not {mode for mode, _ in kinds} <= {"L", "RGB"}:
             raise ValueError(
@@ -131,12 +131,6 @@ def records_for(model: Any, X: Any) -> Any:
     return records
 
 
-def _mode(record: Any) -> str:
-    """Return the mode of an image of Pillow; "L" of an array."""
-    mode: str = getattr(record, "mode", "L")
-    return mode
-
-
 def pixel_scale(model: Any, weights: Any) -> NDArray[np.float32]:
     """Return mean and deviation of bytes that public weights were made for.
 
@@ -176,6 +170,7 @@ def read_folder(
     mode: str = "RGB",
     skip_bad: bool = False,
     lazy: bool | None = False,
+    labelled: bool = True,
 ) -> ImageFolder:
     """Return the images of ``path/<class>/``, their labels, class names and files.
 
@@ -187,7 +182,8 @@ def read_folder(
         A folder with one folder per class, empty ones included; names of classes
         become public.
     size : int
-        Images are resized to this side, the shorter one first, and centre-cropped.
+        Images are resized to this side, the shorter one first, by Pillow's bicubic
+        filter, and centre-cropped.
     mode : {"RGB", "L"}
         Colours or grey levels.
     skip_bad : bool
@@ -196,22 +192,26 @@ def read_folder(
         Decode all images once, to find the bad ones while nothing is spent, but keep
         none: a fit decodes those again that a step draws. For folders that are larger
         than memory; fits are the same. None: where they take more than a gibibyte.
+    labelled : bool
+        False for new images, to predict: one folder is enough (``path/new/``), and what
+        folders are called means nothing.
 
     Raises
     ------
     ValueError
-        If there are fewer than two classes, or no images, or one cannot be decoded; or
-        if the folders are those of splits.
+        If there are fewer than two classes of labelled images, or no images, or one
+        cannot be decoded; or if the folders are those of splits.
         The message names its file: it is for the person who has the files.
     """
     require("read_folder", "PIL", extra="train")
     check_choice("mode", mode, ("RGB", "L"))
     names, folders = list_images(path)
     class_names = [folder for folder in folders if "/" not in folder]
-    if len(class_names) < 2:
+    if len(class_names) < 1 + labelled:
         raise ValueError(
             f"{os.fspath(path)!r} must hold a folder for each of at least 2 classes, "
-            f"got {len(class_names)}."
+            f"got {len(class_names)}. Of new images, pass labelled=False, and the "
+            "folder that their folder is in."
         )
     names = [file for file in names if "/" in file]  # not beside the class folders
     nested = len(folders) > len(class_names)
@@ -256,6 +256,6 @@ def _decoded(
                 else:
                     raise BadImageError(
                         f"{root / file} must be an image, but cannot be decoded "
-                        f"({image}). Repair or remove it, or skip bad images "
-                        "(--skip-bad)."
+                        f"({image}). Repair it or move it away; `train` and the "
+                        "extraction leave such images out with --skip-bad."
                     ) from image

@@ -1,17 +1,19 @@
 """Checkpoints: what a fit has released so far, on disk, so that it can go on.
 
-A checkpoint holds parameters, optimizer, moving average, the number of the charge and
-the position in the key stream: releases, what was computed from them, and public
-numbers. It holds no exact sum, no sampled record, no seed, and no key of noise but that
-of ``"sgld"`` and ``"sghmc"``, whose noise promises nothing. orbax writes arrays and
-JSON, nothing that runs when it is read, and a checkpoint appears under its name whole
-or not at all.
+A checkpoint holds parameters, optimizer, moving average, number and random name of the
+charge, and the position in the key stream: releases, what was computed from them, and
+public numbers. It holds no exact sum, no sampled record, no seed, and no key of noise
+but that of ``"sgld"`` and ``"sghmc"``, whose noise promises nothing. orbax writes
+arrays and JSON, nothing that runs when it is read, and a checkpoint appears under its
+name whole or not at all.
 
 **Privacy.** Checkpoints are written after whole steps. A fit that goes on has lost the
 steps after the last checkpoint. Nothing of them has left the process (``on_step`` is
 called after a checkpoint alone), so they are no releases; they are made again with
 fresh batches and noise (the same, bit for bit, for a seeded fit). Both runs together
-release no more than the plan counts, for one charge, if they share one history.
+release no more than the plan counts, for one charge, if they share one history. The
+first checkpoint follows the charge, before any step: it holds starting values, which no
+record has moved.
 
 With correlated noise a checkpoint begins a stretch: groups are drawn anew, and noise
 after it takes nothing back of that before it. `privfeat.core.bounds.strategy` proves
@@ -82,6 +84,7 @@ class Checkpoints:
     # as JSON: what the model of the finished fit needs beside parameters; public
     fitted: dict[str, Any] = field(default_factory=dict)
     ledger: PrivacyLedger | None = None
+    name: str | None = None  # of the charge: random
     # those of the newest checkpoint; kept up to date
     tokens: list[str | None] = field(default_factory=lambda: [None])
 
@@ -131,6 +134,29 @@ class Checkpoints:
             state = self._read(step, "state")
             return state["parameters"] | (state["average"] or {}), fitted
 
+    def take_name(self, name: str | None, found: dict[str, Any] | None) -> None:
+        """Keep the name of the charge; PrivacyError if ``found`` is of another one.
+
+        A ledger that was put back from an older copy has numbers again.
+        """
+        self.name = name
+        if found is not None and found.get("name", name) != name:
+            raise PrivacyError(
+                f"charge {found['charge']} must be that of the interrupted fit, got "
+                "another: the ledger was put back from a copy. Charge what it lacks, "
+                "and start the fit anew."
+            )
+
+    def check_room(self, start: TrainState) -> None:
+        """Raise OSError unless the disk has room for a checkpoint and the next one."""
+        size = 2 * sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(vars(start)))
+        free = shutil.disk_usage(self.manager.directory).free
+        if free < size:
+            raise OSError(
+                f"checkpoint_dir must have room for two checkpoints, of {size:,} "
+                f"bytes, got a disk with {free:,}. Pass a folder elsewhere."
+            )
+
     def keep(
         self, state: TrainState, position: int, charge: int | None, *, last: bool
     ) -> None:
@@ -147,7 +173,8 @@ class Checkpoints:
             self._save(state, kept)
             return
         with newest_checkpoint(self.ledger, charge, self.tokens) as tokens:
-            self._save(state, kept | {"tokens": tokens})
+            self._save(state, kept | {"tokens": tokens, "name": self.name})
+            self.tokens[:] = tokens  # the ledger may have either, if it fails now
         self.tokens[:] = tokens[:1]
 
     def _save(self, state: TrainState, kept: dict[str, Any]) -> None:
@@ -156,7 +183,8 @@ class Checkpoints:
         arrays = jax.tree.map(_on_host, vars(state))
         written = args.StandardSave(arrays), args.JsonSave(kept)
         items = dict(zip(("state", "public"), written, strict=True))
-        self.manager.save(state.step, args=args.Composite(**items))
+        # forced: it asks no service of JAX whether the process is to be ended
+        self.manager.save(state.step, args=args.Composite(**items), force=True)
 
     def _read(self, step: int, name: str, like: Any = None) -> Any:
         """Return one item, the state as the tree ``like``, or as it was written."""

@@ -22,7 +22,7 @@ from privfeat.core.noise.observation import Sampler
 from privfeat.core.sums.batches import BatchTotal, check_batches
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
-from privfeat.estimation.team import first_of
+from privfeat.estimation.fitting import first_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.layers.contributions import widened
 from privfeat.networks.training.optimizers import Average, Optimizer
@@ -248,6 +248,15 @@ def unflatten(
         name: part.reshape(like[name].shape).astype(np.float32)
         for name, part in zip(names, np.split(vector, ends), strict=True)
     }
+
+
+def check_finite(parameters: Parameters) -> None:
+    """Raise FloatingPointError unless a trained network has finite parameters."""
+    if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
+        raise FloatingPointError(
+            "parameters must be finite, got overflow; the budget is spent. Pass a "
+            "smaller learning_rate."
+        )
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,9 +1,10 @@
-"""One private run of the steps, however often it is interrupted: charged once."""
+"""A fit with a ``checkpoint_dir``: where it begins, and what it keeps of its steps."""
 
 import json
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -12,20 +13,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from privfeat._checks import check_int, require
+from privfeat._checks import require
 from privfeat._encoding import decode, encode
-from privfeat._progress import steps
-from privfeat._warnings import warn
+from privfeat._warnings import warn, warnings_shown
+from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.estimation.announcement import announced
-from privfeat.estimation.compilation import code_of_others
-from privfeat.estimation.team import agreed, by_first, first_of
+from privfeat.core.sums.processes import TeamLostError
+from privfeat.estimation.fitting import by_first, first_of
+from privfeat.exceptions import LedgerError, PrivacyError
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.images.records import NAMES
 from privfeat.networks.training.checkpoints import Checkpoints, open_checkpoints
-from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState
+from privfeat.networks.training.loop import GRADIENT, Trainer, TrainState, check_finite
 
+GOES_ON = "The same fit goes on from its last checkpoint, and is not charged again."
 # What an interrupted fit may find changed. The seed must not be written anywhere.
 _NOT_COMPARED = (
     "checkpoint_dir",
@@ -37,98 +39,146 @@ _NOT_COMPARED = (
 )
 
 
-def run_to_end(
+@dataclass(frozen=True)
+class KeptRun:
+    """One run of a fit that keeps checkpoints; made by `kept_run`.
+
+    Of several processes the first alone reads and writes them, and the others go on
+    from what it has.
+    """
+
+    checkpoints: Checkpoints | None  # of the first process
+    found: dict[str, Any] | None  # in its newest checkpoint, beside the state
+    trainer: Trainer
+    start: TrainState  # of this run
+    goes_on: bool  # from a checkpoint, and was charged before it
+    every: int  # steps from one checkpoint to the next
+
+    @property
+    def charge(self) -> dict[str, Any]:
+        """What `PrivateFit.drawing` takes."""
+        if self.checkpoints is None:
+            return {}
+        number = {} if self.found is None else {"number": self.found["charge"]}
+        return {"tokens": self.checkpoints.tokens, **number}
+
+    @contextmanager
+    def keeping(
+        self, mechanism: GaussianMechanism, fit: PrivateFit
+    ) -> Iterator[Callable[[TrainState], bool]]:
+        """Keep a checkpoint right after the charge; the body runs the steps.
+
+        It calls what is yielded after each of them, which keeps a checkpoint if one is
+        due, and returns whether there is one of this step. What ends the body says that
+        the fit can go on, if a checkpoint was kept: not where another run has gone on
+        with it, nor in the processes to which another one tells why it failed.
+        """
+        team, n_iter = self.trainer.team, self.trainer.n_iter
+        by_first(team, "go on with its charge", partial(self._take_name, fit.statement))
+        mechanism.count_as_drawn(GRADIENT, self.start.step)
+        every = mechanism.whole_cycles(GRADIENT, self.every)
+        written = [self.goes_on]
+
+        def keep(state: TrainState) -> bool:
+            write = partial(self._keep, state, fit.charge)
+            done = bool(by_first(team, "write a checkpoint", write))
+            written.append(bool(first_of(team, [done], "checkpoint")[0]))
+            return written[-1]
+
+        def after(state: TrainState) -> bool:
+            last = state.step == n_iter
+            kept = (last or state.step % every == 0) and keep(state)
+            if kept and not last:
+                mechanism.restart(GRADIENT)
+            return kept
+
+        if not self.goes_on:  # so that it goes on whenever it is killed
+            keep(self.start)
+        try:
+            yield after
+        except BaseException as error:
+            may = LedgerError, TeamLostError
+            other = isinstance(error, PrivacyError) and not isinstance(error, may)
+            if any(written) and not other:
+                error.add_note(GOES_ON)
+            raise
+
+    def _take_name(self, statement: PrivacyStatement) -> None:
+        if self.checkpoints is not None:
+            self.checkpoints.fitted["privacy_"] = statement.to_json()
+            self.checkpoints.take_name(statement.charge, self.found)
+
+    def _keep(self, state: TrainState, charge: int | None) -> bool:
+        """Keep a checkpoint, in the process that has the folder; return if it could.
+
+        The fit is paid for, so a full disk, or a ledger that is away, does not end it.
+        At the last step it does where an older checkpoint can go on: with the model out
+        as well, the steps between would be released twice.
+        """
+        checkpoints, keys = self.checkpoints, self.trainer.keys
+        if checkpoints is None:
+            return False
+        last = state.step == self.trainer.n_iter
+        try:
+            checkpoints.keep(state, keys.position, charge, last=last)
+        except Exception as error:
+            other_run = isinstance(error, PrivacyError) and not isinstance(
+                error, LedgerError
+            )
+            if other_run or (last and checkpoints.manager.latest_step() is not None):
+                raise
+            warn(
+                f"checkpoint_dir could not take a checkpoint of step {state.step} "
+                f"({type(error).__name__}: is its disk full, or the ledger away?). The "
+                "fit goes on without it; one that ends before the next one loses these "
+                "steps."
+            )
+            return False
+        return True
+
+
+@contextmanager
+def kept_run(
     estimator: Any,
     trainer: Trainer,
     start: TrainState,
-    fit: PrivateFit,
+    statement: PrivacyStatement,
     fitted: dict[str, Any],
-) -> Parameters:
-    """Return the parameters after all steps, those of an interrupted run included.
-
-    The fit is charged before its first step, or was when it was interrupted. ``fitted``
-    are the public attributes that the estimator will have. Of several processes the
-    first alone reads and writes checkpoints, and the others go on from what it has.
+) -> Iterator[KeptRun]:
+    """Hold the folder; the run begins with its newest checkpoint, or with ``start``.
 
     ValueError if ``checkpoint_dir`` holds another fit, a finished or a damaged one;
-    PrivacyError in the other processes, if the first raises; FloatingPointError if the
-    parameters overflow.
+    PrivacyError in the other processes, if the first raises.
     """
-    state, n_iter, team = start, trainer.n_iter, trainer.team
+    team, keys = trainer.team, trainer.keys
     with ExitStack() as stack:
 
-        def find() -> tuple[Checkpoints | None, Any]:
-            checkpoints = stack.enter_context(
-                _checkpoints_of(estimator, start, fit.statement, fitted)
-            )
-            found = None if checkpoints is None else checkpoints.newest(start)
-            if found is not None:
-                _tell_what_was_found(found[0].step, n_iter)
-            return checkpoints, found
+        def find() -> tuple[Checkpoints, Any]:
+            about = estimator, start, statement, fitted
+            checkpoints = stack.enter_context(_checkpoints_of(*about))
+            found = checkpoints.newest(start)
+            if found is None:
+                checkpoints.check_room(start)
+            else:
+                _tell_what_was_found(found[0].step, trainer.n_iter)
+            return checkpoints, found or (start, None)
 
-        checkpoints, found = by_first(team, "use checkpoint_dir", find) or (None, None)
-        charge: dict[str, Any] = {}
-        if checkpoints is not None:
-            charge = {"tokens": checkpoints.tokens}
-        if found is not None:
-            state, kept = found
-            charge |= {"number": kept["charge"]}
-        position, shown = (
-            kept["position"] if found else 0,
-            estimator.on_step is not None,
+        checkpoints, (state, found) = by_first(team, "use checkpoint_dir", find) or (
+            None,
+            (start, None),
         )
-        kept_step, position, is_kept, is_shown = first_of(
-            team, [state.step, position, checkpoints is not None, shown], "checkpoint"
-        )
-        if kept_step:
+        facts = [
+            found is not None,
+            state.step,
+            0 if found is None else found["position"],
+        ]
+        goes_on, step, position = first_of(team, facts, "checkpoint")
+        if goes_on:
             arrays = state.parameters, state.optimizer, state.average
-            state = TrainState(int(kept_step), *first_of(team, arrays, "state"))
-            trainer.keys.skip_to(int(position))
-        options = {"charged": not kept_step, "first": team.index == 0}
-        told = partial(announced, estimator, fit.statement, **options)
-        telling = agreed(team, "say what the fit costs", told)
-        with fit.drawing(**charge) as mechanism, telling:
-            if checkpoints is not None:  # which now has the name of the charge
-                checkpoints.fitted["privacy_"] = fit.statement.to_json()
-            mechanism.count_as_drawn(GRADIENT, state.step)
-            every = estimator.checkpoint_every
-            if is_kept:
-                every = mechanism.whole_cycles(GRADIENT, every)
-            numbers = steps("gradients", n_iter, done=state.step)
-            for state in trainer.run(mechanism, state, numbers):  # noqa: B020
-                last = state.step == n_iter
-                due = last or state.step % every == 0
-                if is_kept and due:
-                    keep = partial(_keep, checkpoints, state, trainer, fit.charge, last)
-                    by_first(team, "write a checkpoint", keep)
-                    if not last:
-                        mechanism.restart(GRADIENT)
-                # what is lost is made again, and must not have been seen
-                if is_shown and (due or not is_kept):
-                    show = partial(_show, estimator, state, fitted)
-                    by_first(team, "call on_step", show)
-            parameters = state.parameters | (state.average or {})
-            parameters = first_of(team, parameters, "trained parameters")
-            _check_finite(parameters)
-    return parameters
-
-
-def _show(estimator: Any, state: TrainState, fitted: dict[str, Any]) -> None:
-    """Call ``on_step`` with what the releases so far have made of the network."""
-    arrays = state.parameters | (state.average or {})
-    with code_of_others():  # which may hold private rows
-        estimator.on_step(state.step, estimator._so_far(arrays, fitted))
-
-
-def _keep(
-    checkpoints: Any,
-    state: TrainState,
-    trainer: Trainer,
-    charge: int | None,
-    last: bool,
-) -> None:
-    """Keep a checkpoint, in the process that has the folder."""
-    checkpoints.keep(state, trainer.keys.position, charge, last=last)
+            state = TrainState(int(step), *first_of(team, arrays, "state"))
+            keys.skip_to(int(position))
+        every = estimator.checkpoint_every
+        yield KeptRun(checkpoints, found, trainer, state, bool(goes_on), every)
 
 
 def finished_run(
@@ -144,16 +194,14 @@ def finished_run(
             "checkpoint_dir must hold a fit of these parameters, got another. Pass "
             "what was passed then."
         )
-    _check_finite(parameters)
+    check_finite(parameters)
     statement = PrivacyStatement.from_json(kept.pop("privacy_"))
     return parameters, statement, {n: decode(v) for n, v in kept.items()}
 
 
 def _checkpoints_of(
     estimator: Any, start: TrainState, statement: PrivacyStatement, fitted: Any
-) -> AbstractContextManager[Checkpoints | None]:
-    if estimator.checkpoint_dir is None:
-        return nullcontext()
+) -> AbstractContextManager[Checkpoints]:
     if not all(np.size(leaf) for leaf in jax.tree.leaves(vars(start))):
         raise ValueError(
             "optimizer must have no empty arrays in its state, which checkpoints do "
@@ -185,11 +233,12 @@ def _tell_what_was_found(step: int, n_iter: int) -> None:
             "--restore`) for its model, or pass an empty folder, one for each fold,"
             " for another fit."
         )
-    warn(
-        f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
-        f"passed then: the fit goes on from step {step}, and is not charged again. "
-        "Pass an empty folder to start anew."
-    )
+    with warnings_shown():  # it is paid for: none may end it
+        warn(
+            f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
+            f"passed then: the fit goes on from step {step}, and is not charged again. "
+            "Pass an empty folder to start anew."
+        )
 
 
 def _parameters_as_text(estimator: Any) -> str:
@@ -214,19 +263,8 @@ def _described(name: str, value: Any) -> Any:
         return type(value).__qualname__
 
 
-def _check_finite(parameters: Parameters) -> None:
-    if not all(np.all(np.isfinite(leaf)) for leaf in parameters.values()):
-        raise FloatingPointError(
-            "parameters must be finite, got overflow; the budget is spent. Pass a "
-            "smaller learning_rate."
-        )
-
-
-def check_folder(folder: Any, every: Any) -> None:
-    """Raise TypeError or ValueError unless these name checkpoints to be made."""
-    check_int("checkpoint_every", every, low=1)
-    if folder is None:
-        return
+def check_folder(folder: Any) -> None:
+    """Raise TypeError or ValueError unless this names a folder for checkpoints."""
     require("checkpoint_dir", "orbax", extra="train")
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"checkpoint_dir must be None or a path, got {folder!r}.")

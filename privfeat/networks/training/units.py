@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -29,7 +30,7 @@ _RECORDS, _BATCHES, _PLACES = 16, 16, 256
 _BLOCK = 2**16  # of parameters
 _RADII = (1e-6, *(4.0**k for k in range(-10, 11)))
 # What trials found, by compiled sum.
-_found: WeakKeyDictionary[Any, dict[str, bool]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Any, dict[str, bytes]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,6 @@ class Units:
     # the same record again and again
     whole: Callable[..., tuple[Any, Any]]
     public: tuple[str, ...]  # what is assumed public of the units
-
-    def number_in(self, team: Team) -> int:
-        """Return the number of units of all processes together."""
-        return sum(team.each(self.n_units)) if team.rows == "own" else self.n_units
 
 
 def single_records(
@@ -125,20 +122,25 @@ def alike_microbatch(
     Half as many are tried after each that do not, down to one on each device: the same
     number in all processes. Of ``records`` and ``targets``, of length 1, shapes and
     types alone are used. PrivacyError if one unit on each device does not count alike
-    on all.
+    on all, or not in all processes: CPUs of two kinds may round in two ways.
     """
     one = [np.zeros((1, *of.shape[1:]), of.dtype) for of in (records, targets)]
     # what the sum is compiled for: of numbers themselves it knows nothing
     how = jax.eval_shape(partial(units.whole, *one, np.arange(1)), jax.random.key(0))
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
-    size = microbatch_size
-    while size > 1:
-        key = f"{size} {how}"
+    size, told = microbatch_size, ""
+    if team.size > 1:  # what processes compare is of these very parameters
+        leaves = [np.asarray(parameters[name]) for name in sorted(parameters)]
+        told = sha256(b"".join(leaf.tobytes() for leaf in leaves)).hexdigest()
+    while size > 1 or team.size > 1:
+        key = f"{size} {how} {told}"
         if key not in known:
             given = clipped_sum, size, parameters, records, targets
             known[key] = counts_alike(units, *given)
-        alike = [known[key]] if team.size == 1 else team.each(known[key])
-        if all(alike):
+        own = known[key]
+        if all([own] if team.size == 1 else team.each(own != b"")):
+            if team.size > 1:
+                team.check_same("gradients of a record, so CPUs of one kind", own)
             break
         if size == n_devices:
             raise PrivacyError(
@@ -155,8 +157,10 @@ def counts_alike(
     parameters: Parameters,
     records: NDArray[Any],
     targets: NDArray[Any],
-) -> bool:
-    """Return whether public records count alike in every slot of a compiled sum.
+) -> bytes:
+    """Return a digest if public records count alike in every slot of a compiled sum.
+
+    It is of what they add, empty if they do not count alike.
 
     Each of a few is summed alone, in the first slot. Then batches are made of them by
     chance, in one half of which about half of the slots are empty: their sums must be
@@ -192,8 +196,8 @@ def counts_alike(
         valid = np.ones(n_slots, bool) if batch % 2 else draw.random(n_slots) < 0.5
         counts = np.bincount(chosen[valid], minlength=_RECORDS)
         if not _adds_up(total(chosen, valid, radius), counts, own):
-            return False
-    return True
+            return b""
+    return sha256(b"".join(part.tobytes() for part in own)).digest()
 
 
 def _adds_up(found: NDArray[Any], counts: NDArray[Any], own: list[Any]) -> bool:

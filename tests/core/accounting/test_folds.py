@@ -140,8 +140,8 @@ def call_of(module, chain=None, **fields):
     """Ask from a method of a chain, or of what has these fields, in that module."""
     made = types.ModuleType(module)
     made.ask = uncovered_choice
-    exec("def fit(self):\n    return ask('add_remove')", vars(made))
-    found = made.fit(chain or types.SimpleNamespace(**fields))
+    exec("def fit(self, X, y):\n    return ask('add_remove')", vars(made))
+    found = made.fit(chain or types.SimpleNamespace(**fields), np.eye(2), np.ones(2))
     return found and found.what
 
 

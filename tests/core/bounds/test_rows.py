@@ -81,6 +81,29 @@ def test_clip_rows_is_the_papers_clip_up_to_the_grid(
     assert np.max(np.abs(found - expected)) <= 1.01 * grid_step(0.7)
 
 
+def test_clip_rows_takes_the_shortest_rows_for_zero():
+    lengths = [0.0, 5e-324, 2.0**-1000, 2.0**-993, 2.0**-991, 2.0**1023]
+    rows = np.outer(lengths, [1.0, 0.0])
+    found = clip_rows(rows, clip_norm=0.7, row_scaling="unit")
+    assert (np.asarray(found)[:, 0] > 0).tolist() == [False] * 4 + [True] * 2
+    rows = np.outer(np.float32([2.0**-97, 2.0**-95]), np.float32([1.0, 0.0]))
+    found = clip_rows(rows, clip_norm=0.7, row_scaling="unit")
+    assert (np.asarray(found)[:, 0] > 0).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+@pytest.mark.parametrize("intercept_scaling", [None, 0.3])
+def test_clip_rows_of_every_type_are_the_same(row_scaling, intercept_scaling):
+    """One record of float64 gives all of an array that type."""
+    draw = np.random.default_rng(0)
+    rows = (draw.integers(-64, 65, (500, 3)) / 256.0).astype(np.float32)
+    rows = np.concatenate([rows, draw.normal(size=(500, 3)).astype(np.float32)])
+    options = {"clip_norm": 0.7, "row_scaling": row_scaling}
+    options["intercept_scaling"] = intercept_scaling
+    others = clip_rows(rows.astype(float), **options)
+    np.testing.assert_array_equal(clip_rows(rows, **options), others)
+
+
 @pytest.mark.parametrize("scale", [1e-298, 1e-30, 1.0, 1e30, 1e300])
 def test_clip_rows_unit_does_not_depend_on_the_scale(scale):
     features = np.array([[3.0, -4.0, 0.0]]) * scale

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privfeat import PrivacyError
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import selection_epsilon
@@ -148,3 +149,15 @@ def test_budget_refuses_a_wrong_number(name, value):
 def test_budget_refuses_a_wrong_name(dataset):
     with pytest.raises(ValueError, match="dataset must be a name"):
         new_budget(dataset, epsilon=1.0, delta=1e-5, adjacency=None, unit=None)
+
+
+def test_a_charge_that_was_lost_is_put_back_once(ledger):
+    """A script that is run a second time would spend its budget again."""
+    lost = dataclasses.replace(
+        make_statement(epsilon=0.5), charge="0123456789abcdef" * 2
+    )
+    assert ledger.charge(lost, estimator="DPFC") == 1
+    with pytest.raises(PrivacyError, match=r"be charged once, got .* of charge 1 of 1"):
+        ledger.charge(lost, estimator="DPFC")
+    (charge,) = ledger.history
+    assert charge.statement == lost

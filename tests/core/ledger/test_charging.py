@@ -1,5 +1,6 @@
 """A fit is charged before it starts, and stays charged if it fails."""
 
+import sys
 import warnings
 from threading import Thread
 
@@ -7,9 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
-from privfeat.core.accounting.folds import Uncovered
 from privfeat.core.ledger.charging import charged
-from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
 
@@ -29,6 +28,37 @@ def test_charged_keeps_the_charge_of_what_failed(ledger, fit):
     with pytest.raises(KeyboardInterrupt), charged(ledger, fit, estimator="DPFC"):
         raise KeyboardInterrupt
     assert [charge.status for charge in ledger.history] == ["asked"]
+
+
+def test_an_interrupt_after_the_charge_says_so_at_every_line(ledger):
+    """Ctrl-C between the charge and the fit: the command said "No budget was spent"."""
+    code = charged.__wrapped__.__code__
+    fit, told = make_statement(epsilon=1e-3), set()
+
+    def interrupt_at(number, frame, event):
+        if frame.f_code is not code:
+            return None
+        if event == "line" and frame.f_lineno == number:
+            raise KeyboardInterrupt
+        return lambda frame, event, _: interrupt_at(number, frame, event)
+
+    for number in sorted({line for *_, line in code.co_lines() if line}):
+        charges, tracing = len(ledger.history), sys.gettrace()
+        sys.settrace(lambda frame, event, _, at=number: interrupt_at(at, frame, event))
+        try:
+            with charged(ledger, fit, estimator="DPFC"):
+                sys.settrace(tracing)
+        except KeyboardInterrupt as error:
+            sys.settrace(tracing)
+            if len(ledger.history) > charges:
+                told.update(getattr(error, "__notes__", ["nothing"]))
+        finally:
+            sys.settrace(tracing)
+    kinds = {"".join(c for c in note if not c.isdigit()) for note in told}
+    assert kinds == {
+        "Whether it was charged, the history of its ledger says.",
+        "The fit was charged, as number  of its ledger: its budget is spent.",
+    }
 
 
 def test_charged_does_not_start_what_it_refuses(ledger):
@@ -114,102 +144,6 @@ def test_an_interrupt_while_a_fit_is_marked_says_that_it_was_charged(
 def test_charged_without_a_ledger_does_nothing(fit):
     with charged(None, fit, estimator="DPFC"):
         pass
-
-
-class Second(Team):
-    """The second of two processes; the first says 1 at the calls that are named."""
-
-    def __new__(cls, *says):
-        team = super().__new__(cls)
-        object.__setattr__(team, "asked", iter(says))
-        return team
-
-    def __init__(self, *says):
-        super().__init__(1, 2)
-
-    def each(self, value):
-        return [next(self.asked), int(value)]
-
-    def from_first(self, values, what):
-        assert values.any()  # a name of its own, which does not count
-        return np.array([1, 2**56 - 1])
-
-
-@pytest.fixture
-def as_second(plant):
-    def join(*says):
-        team = Second(*says)
-        plant("team that charges", lambda: team)
-
-    return join
-
-
-def test_charged_lets_the_first_process_charge_for_all(ledger, fit, as_second):
-    as_second(1, 0)  # it has a ledger, and could charge it
-    bodies = []
-    with charged(ledger, fit, estimator="DPFC") as found:
-        bodies.append("ran")
-    assert bodies == ["ran"]
-    number, statement = found
-    assert number is None
-    assert statement.charge == "0100000000000000ffffffffffffff00"  # as the first has it
-    assert ledger.history == []
-
-
-def test_charged_does_not_start_what_the_first_process_could_not_charge(
-    ledger, fit, as_second
-):
-    as_second(1, 1)
-    with (
-        pytest.raises(PrivacyError, match="another process could not charge"),
-        charged(ledger, fit, estimator="DPFC"),
-    ):
-        pytest.fail("the body ran")
-
-
-def test_an_interrupt_while_the_first_process_charges_says_where_to_look(
-    ledger, fit, as_second, monkeypatch
-):
-    def each(self, value):
-        if not value:  # waits to hear whether the first one could charge
-            raise KeyboardInterrupt
-        return [1, value]
-
-    monkeypatch.setattr(Second, "each", each)
-    as_second()
-    with (
-        pytest.raises(KeyboardInterrupt) as caught,
-        charged(ledger, fit, estimator="DPFC"),
-    ):
-        pytest.fail("the body ran")
-    said = ["Whether it was charged, the history of its ledger says."]
-    assert caught.value.__notes__ == said
-
-
-def test_charged_refuses_folds_that_the_first_process_does_not_have(
-    ledger, fit, as_second, plant
-):
-    as_second(1, 0)  # it has a ledger, and charged it
-    plant("choice that no charge covers", lambda _: Uncovered("folds", "Try."))
-    with (
-        pytest.raises(PrivacyError, match="which the charge does not cover, got folds"),
-        charged(ledger, fit, estimator="DPFC"),
-    ):
-        pytest.fail("the body ran")
-
-
-@pytest.mark.parametrize("first_has_one", [0, 1])
-def test_charged_refuses_a_ledger_that_some_processes_lack(
-    ledger, fit, as_second, first_has_one
-):
-    as_second(first_has_one)
-    mine = None if first_has_one else ledger
-    with (
-        pytest.raises(PrivacyError, match="must have a ledger, or none"),
-        charged(mine, fit, estimator="DPFC"),
-    ):
-        pytest.fail("the body ran")
-    assert ledger.history == []
 
 
 def interrupt(ledger, fit):

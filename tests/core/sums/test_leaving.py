@@ -3,15 +3,19 @@
 import atexit
 import os
 import sys
+from functools import partial
+
+import pytest
 
 from privfeat.core.sums import leaving
 
 
-def test_a_process_that_leaves_says_all_and_fails(monkeypatch):
+@pytest.mark.parametrize(("given", "status"), [((), 1), ((3,), 3)])
+def test_a_process_that_leaves_says_all_and_fails(monkeypatch, given, status):
     """A status of 0 would tell whoever started it that the fit is there."""
     steps = []
-    monkeypatch.setattr(atexit, "register", steps.append)
-    leaving.leave_at_once()
+    monkeypatch.setattr(atexit, "register", lambda *call: steps.append(partial(*call)))
+    leaving.leave_at_once(*given)
     (leave,) = steps
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -20,4 +24,4 @@ def test_a_process_that_leaves_says_all_and_fails(monkeypatch):
         patch.setattr(os, "_exit", lambda status: steps.append(status))
         leave()
     assert sorted(steps[1:3]) == ["stderr", "stdout"]
-    assert steps[3:] == [1]
+    assert steps[3:] == [status]

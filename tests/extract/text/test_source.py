@@ -10,7 +10,7 @@ SECRET = "my neighbour Joe"
 def test_texts_become_a_file_with_classes_and_users(reviews, extract, tmp_path):
     status, out, err = extract(reviews, "--users", "who")
     assert (status, err) == (0, "")
-    assert "6 rows of 4096 features; 6 texts in" in out
+    assert "6 rows of 4096 features (train 4, classes 2); 6 texts in" in out
     file = open_features(tmp_path / "out.h5")
     assert file.class_names == ("good", "bad")
     assert file["train"].y.tolist() == [0, 1, 0, 1]

@@ -10,11 +10,11 @@ import pytest
 from flax import nnx
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.engine import batches
-from privfeat.networks.engine.batches import BatchSum, sum_of_batch
+from privfeat.networks.engine import choice
+from privfeat.networks.engine.choice import BatchSum, sum_of_batch
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import build
+from privfeat.networks.weights import build
 
 
 def network(seed=0, n_outputs=2, recipe=("mlp", 3, 2)):
@@ -81,7 +81,7 @@ def test_a_shared_sum_is_that_of_its_own_parameters():
         found = made(of)(of.initial, *given)
         names = tuple(of.initial)
         what = BatchSum(cross_entropy, "flat", "fast", names, "abadi", True)
-        alone = batches._made(of, what)(of.initial, *given)
+        alone = choice._made(of, what)(of.initial, *given)
         for name, leaf in alone.items():
             np.testing.assert_array_equal(found[name], leaf, err_msg=name)
 
@@ -91,7 +91,7 @@ def test_a_shared_sum_is_that_of_its_own_parameters():
 def test_a_second_fit_of_the_same_network_compiles_no_sum_again():
     X, y = np.random.default_rng(0).normal(size=(8, 3)), np.arange(8) % 2
     params = {"noise_multiplier": 1.0, "classes": [0, 1], "expected_batch_size": 4}
-    batches._shared.cache_clear()
+    choice._shared.cache_clear()
     for seed in (0, 1):
         DPSGDClassifier(model="mlp", random_state=seed, n_iter=1, **params).fit(X, y)
-    assert batches._shared.cache_info()[:2] == (1, 1)  # hits, misses
+    assert choice._shared.cache_info()[:2] == (1, 1)  # hits, misses

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from privfeat.networks.images import color_jitter
+from privfeat.networks.images import augment
 from privfeat.networks.images.augment import (
     AUGMENTATIONS,
     Views,
+    augmented,
     blurred,
     counted,
     resized_crop,
@@ -33,6 +34,16 @@ def test_views_depend_on_the_record_and_the_key_alone(augmentation):
     assert not np.array_equal(views[0, 0], views[0, 1])
     other = draw_views(images, numbers, jax.random.key(2))
     assert not np.array_equal(views, other)
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS)
+def test_views_are_of_float32_where_the_process_has_64_bits(augmentation):
+    def views():
+        images, numbers = jnp.zeros((2, 8, 8, 3), "float32"), jnp.arange(2)
+        return augmented(images, numbers, jax.random.key(0), augmentation, 2)
+
+    with jax.enable_x64(True):
+        assert jax.eval_shape(views).dtype == "float32"
 
 
 def test_without_augmentation_views_are_the_record():
@@ -72,13 +83,13 @@ def test_colours_change_as_told():
     draw = np.random.default_rng(0)
     image = jnp.asarray(draw.uniform(-0.2, 0.2, (6, 6, 3)), jnp.float32)
     key = jax.random.key(0)
-    np.testing.assert_allclose(color_jitter.jittered(key, image, 0.0), image, atol=1e-5)
-    greys = color_jitter.grey(image)
+    np.testing.assert_allclose(augment.jittered(key, image, 0.0), image, atol=1e-5)
+    greys = augment.grey(image)
     assert np.array_equal(greys[..., 0], greys[..., 2])
-    turned = color_jitter.jittered(key, image, 0.0, hue=0.5)
+    turned = augment.jittered(key, image, 0.0, hue=0.5)
     assert abs(turned - image).max() > 0.05
     # brightness stays when colours turn
-    np.testing.assert_allclose(color_jitter.grey(turned), greys, atol=1e-3)
+    np.testing.assert_allclose(augment.grey(turned), greys, atol=1e-3)
 
 
 @pytest.mark.parametrize("n_channels", [1, 2])
@@ -86,9 +97,9 @@ def test_images_without_colours_change_in_brightness_and_contrast_alone(n_channe
     draw = np.random.default_rng(0)
     image = jnp.asarray(draw.uniform(-0.2, 0.2, (4, 4, n_channels)), jnp.float32)
     key = jax.random.key(0)
-    turned = color_jitter.jittered(key, image, 0.0, hue=0.5)
+    turned = augment.jittered(key, image, 0.0, hue=0.5)
     np.testing.assert_allclose(turned, image, atol=1e-6)
-    changed = np.asarray(color_jitter.jittered(key, image, 0.3))
+    changed = np.asarray(augment.jittered(key, image, 0.3))
     slope, shift = np.polyfit(np.ravel(image), changed.ravel(), 1)
     np.testing.assert_allclose(changed, slope * image + shift, atol=1e-5)
     assert abs(slope - 1.0) > 0.01

@@ -7,7 +7,8 @@ import pytest
 from flax import nnx
 
 from privfeat.networks.layers.basic import by_name
-from privfeat.networks.models import NETWORKS, build
+from privfeat.networks.models import NETWORKS
+from privfeat.networks.weights import build
 from tests.combinations import few
 
 

@@ -15,7 +15,6 @@ from privfeat.networks.engine.clipped_sums import record_parts
 from privfeat.networks.engine.clipping import parts_of
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import build
 from privfeat.networks.training.adaptive import (
     BOUNDS,
     NormBounds,
@@ -23,6 +22,7 @@ from privfeat.networks.training.adaptive import (
     adaptive_sum,
 )
 from privfeat.networks.training.loop import flatten
+from privfeat.networks.weights import build
 from tests.networks.tiny import TINY, UNOPTIMIZED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -11,8 +11,8 @@ from flax import nnx
 from privfeat import DPSGDClassifier
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
-from privfeat.networks.models import build
 from privfeat.networks.training.defaults import default_epochs, fit_length
+from privfeat.networks.weights import build
 
 
 def planned(n_units=10_000, **params):

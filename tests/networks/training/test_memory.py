@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPSGDClassifier
-from privfeat.networks.engine.batches import BatchSum, sum_of_batch
+from privfeat.networks.engine.choice import BatchSum, sum_of_batch
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.augment import Views

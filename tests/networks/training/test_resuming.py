@@ -19,8 +19,7 @@ from privfeat import (
 )
 from privfeat.audit.recorder import recording
 from privfeat.core.ledger.runs import finish
-from privfeat.networks.training.resuming import _parameters_as_text
-from tests.combinations import few
+from privfeat.networks.training.resuming import GOES_ON, _parameters_as_text
 from tests.networks.dying import make_charged, make_classifier, steps_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -126,7 +125,7 @@ def test_going_on_with_other_data_moves_no_step_by_more_than_declared(
 @pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [1, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
-    """Before the first checkpoint nothing is known of the charge, so it stands."""
+    """Before the first step as well: the same fit was charged a second time."""
     path = tmp_path / "x.ledger"
     ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
     code = (
@@ -137,11 +136,36 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     assert killed.returncode == -signal.SIGKILL
     assert [charge.status for charge in ledger.history] == ["asked"]
     clf = make_charged(tmp_path / "kept", ledger).fit(*records)
-    kept = ["fitted"] if n_draws == 5 else ["asked", "fitted"]
-    assert [charge.status for charge in ledger.history] == kept
-    (*_, last) = ledger.history
-    assert last.statement == clf.privacy_
-    assert last.statement.charge == clf.privacy_.charge is not None
+    (charge,) = ledger.history
+    assert charge.status == "fitted"
+    assert charge.statement == clf.privacy_
+    assert charge.statement.charge == clf.privacy_.charge is not None
+
+
+@pytest.mark.filterwarnings("ignore:checkpoint_dir could not take a checkpoint")
+def test_a_fit_that_ends_early_says_that_it_can_go_on(tmp_path, records, plant):
+    """Not if another run has gone on with it."""
+
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    original, calls = plant.genuine("save of a checkpoint"), iter(range(99))
+
+    def save(*args):
+        if next(calls):
+            raise failure
+        original(*args)
+
+    for name, failure, n_told in (
+        ("away", LedgerError("the server is away"), 1),
+        ("other", PrivacyError("another run has gone on"), 0),
+    ):
+        calls = iter(range(99))
+        with plant.context() as patch:
+            patch("save of a checkpoint", save)
+            with pytest.raises(type(failure)) as caught:
+                make_charged(tmp_path / name, ledger).fit(*records)
+        assert caught.value.__notes__[:-1] == n_told * [GOES_ON]
+        assert caught.value.__notes__[-1].startswith("The fit was charged, as number")
 
 
 def test_of_two_copies_one_goes_on(
@@ -183,28 +207,6 @@ def test_an_older_checkpoint_does_not_go_on(
     with pytest.raises(PrivacyError, match="newest checkpoint, got an older one"):
         make("older").fit(*records)
     assert drawn == []
-    make("kept").fit(*records)
-    assert [charge.status for charge in ledger.history] == ["fitted"]
-
-
-@pytest.mark.parametrize("fails", few(1, ["_save", "_append"]))
-def test_a_fit_goes_on_whatever_write_failed(tmp_path, records, charged, plant, fails):
-    """Of the checkpoint, or of the ledger after it."""
-    make, ledger = charged
-    write = "save of a checkpoint" if fails == "_save" else "append to a ledger file"
-    original, calls = plant.genuine(write), iter(range(99))
-
-    def fail(*args):
-        if next(calls) == (1 if fails == "_save" else 2):  # the first is the charge
-            raise OSError("disk full")
-        original(*args)
-
-    with plant.context() as patch:
-        patch(write, fail)
-        with pytest.raises((LedgerError, OSError), match="disk full"):
-            make("kept").fit(*records)
-    written = "2" if fails == "_save" else "4"
-    assert steps_in(tmp_path / "kept") == [written]
     make("kept").fit(*records)
     assert [charge.status for charge in ledger.history] == ["fitted"]
 

@@ -13,7 +13,7 @@ from privfeat.audit.replay import replay_neighbours
 from privfeat.core.sums.processes import current_team
 from privfeat.estimation.inputs import check_users
 from privfeat.exceptions import PrivacyError
-from privfeat.networks.engine.batches import BatchSum, sum_of_batch
+from privfeat.networks.engine.choice import BatchSum, sum_of_batch
 from privfeat.networks.engine.losses import cross_entropy
 from privfeat.networks.engine.network import Network
 from privfeat.networks.images.augment import Views
@@ -82,8 +82,35 @@ def test_alike_microbatch_halves_to_the_largest_that_holds(network):
 
 def test_alike_microbatch_is_that_of_all_processes(network):
     found = iter([[True, False], [True, True]])
-    team = SimpleNamespace(size=2, each=lambda value: next(found))
+    same = []
+    team = SimpleNamespace(
+        size=2, each=lambda value: next(found), check_same=lambda *how: same.append(how)
+    )
     assert size_for(network, sum_by(network), team) == 4
+    assert len(same) == 1
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_processes_compare_the_gradients_of_public_records(network, size):
+    """A CPU of another kind may round in another way."""
+    genuine, seen = sum_by(network), []
+
+    def check_same(what, content):
+        assert what == "gradients of a record, so CPUs of one kind"
+        seen.append(content)
+
+    def other(parameters, inputs, targets, valid, radius):
+        found = genuine(parameters, inputs, targets, valid, radius)
+        return {name: 2 * leaf for name, leaf in found.items()}
+
+    team = SimpleNamespace(size=2, each=lambda value: [value], check_same=check_same)
+    for batch_sum in (genuine, genuine, other):
+        assert size_for(network, batch_sum, team, size) == size
+    assert seen[0] == seen[1] != seen[2]
+    # one of them may have trained such a network before, alone, from other weights
+    further = {name: leaf + 1 for name, leaf in network.initial.items()}
+    alike_microbatch(UNITS, genuine, size, team, further, X, Y)
+    assert seen[3] != seen[0]
 
 
 def test_alike_microbatch_refuses_devices_that_differ(network, monkeypatch):

@@ -83,7 +83,8 @@ def test_a_folder_that_the_first_cannot_use_is_refused_by_all(
     assert not released
 
 
-def test_a_checkpoint_that_cannot_be_written_ends_all(
+@pytest.mark.filterwarnings("ignore:checkpoint_dir could not take a checkpoint")
+def test_a_checkpoint_that_cannot_be_written_ends_none(
     records, together, tmp_path, plant
 ):
     def full(self, *_):
@@ -91,9 +92,9 @@ def test_a_checkpoint_that_cannot_be_written_ends_all(
 
     plant("save of a checkpoint", full)
     clf = DPSGDClassifier(checkpoint_dir=tmp_path, **FULL)
-    first, second = together(lambda _: clf.fit(*records))
-    assert isinstance(first, OSError)
-    assert "must be able to write a checkpoint" in str(second)
+    check_same_fit(
+        *together(lambda _: DPSGDClassifier(**clf.get_params()).fit(*records))
+    )
 
 
 def test_two_processes_are_charged_once_in_two_runs(

@@ -1,5 +1,6 @@
 """A ledger in a PostgreSQL database, through SQLAlchemy and psycopg."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,6 +16,7 @@ from privfeat.core.ledger.stores.postgres_tables import (
 )
 from privfeat.exceptions import LedgerError
 
+_CONNECT_SECONDS = 20  # for a host that accepts and then says nothing
 _LOCK = 0x70664C64  # one for all writers to the database
 _STATE = "SELECT pg_is_in_recovery(), current_setting('fsync')"
 
@@ -94,6 +96,7 @@ class PostgresStore:
                 # Whatever the server, the role or the URL would have instead.
                 execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
                 execute("SET LOCAL search_path = pg_catalog, pg_temp")
+                execute("SET LOCAL extra_float_digits = 3")  # numbers as they are
                 execute("SET LOCAL synchronous_commit = on")
                 execute("SET LOCAL row_security = off")  # an error, never fewer rows
                 # A host that vanishes without a word does not keep the lock.
@@ -135,4 +138,8 @@ def _engine(url: str) -> Any:
             "a ledger on PostgreSQL must have a URL such as postgresql://host/database,"
             " got one that cannot be read."
         ) from None
-    return create_engine(target, poolclass=NullPool)
+    if "PGCONNECT_TIMEOUT" not in os.environ:  # else libpq's own way to set it
+        waits = {"connect_timeout": str(_CONNECT_SECONDS), **target.query}
+        target = target.set(query=waits)
+    spoken = {"client_encoding": "utf8"}  # whatever the server or the role would have
+    return create_engine(target, poolclass=NullPool, connect_args=spoken)

@@ -1,5 +1,6 @@
 """What only a server can do to a ledger; all else is tested in test_ledger."""
 
+import socket
 import sys
 import threading
 import time
@@ -28,6 +29,27 @@ def test_a_server_that_does_not_answer_is_an_error():
     with pytest.raises(LedgerError, match="must be readable and writable") as caught:
         PrivacyLedger(url, dataset="a")
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("said", ["in the URL", "in the environment"])
+def test_a_server_that_accepts_and_says_nothing_is_an_error(monkeypatch, said):
+    """A command waited for minutes, without a word."""
+    pytest.importorskip("psycopg")
+    pytest.importorskip("sqlalchemy")
+    asked = "?connect_timeout=2" if said == "in the URL" else ""
+    if not asked:
+        monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(LedgerError, match="timeout expired"):
+            PrivacyLedger(f"postgresql://me@{place}/db{asked}", dataset="a")
+
+
+def test_a_server_that_says_nothing_is_given_up_after_seconds(monkeypatch):
+    pytest.importorskip("sqlalchemy")
+    monkeypatch.delenv("PGCONNECT_TIMEOUT", raising=False)
+    engine = postgres_store._engine("postgresql://me@silent.example/db?user=you")
+    assert engine.url.query == {"connect_timeout": "20", "user": "you"}
 
 
 def test_a_url_that_cannot_be_read_is_not_shown():
@@ -163,3 +185,17 @@ def test_a_commit_is_on_disk_whatever_the_server_says(postgres_url):
     with PostgresStore(postgres_url)._connected(write=False) as execute:
         assert execute("SHOW synchronous_commit") == [("on",)]
         assert execute(postgres_store._STATE) == [(False, "on")]
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "setting", ["extra_float_digits = -15", "client_encoding = 'SQL_ASCII'"]
+)
+def test_a_ledger_is_read_whatever_numbers_and_words_the_server_has(database, setting):
+    """Rounded numbers passed for a damaged ledger."""
+    made = PrivacyLedger(database, dataset="Bern", epsilon=3.3, delta=1.1e-5)
+    name = database.partition("?")[0].rpartition("/")[2]
+    run(database, f"ALTER DATABASE {name} SET {setting}")
+    ledger = PrivacyLedger(database, dataset="Bern")
+    assert ledger.charge(make_statement(epsilon=0.1), estimator="DPFC") == 1
+    assert ledger.budget == made.budget

@@ -1,10 +1,13 @@
 """What other threads do to an estimator while it is fitted."""
 
+import pickle
 import threading
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 from privfeat import (
     DPFC,
@@ -13,7 +16,8 @@ from privfeat import (
     DPRandomizedSearch,
     TemperatureScaling,
 )
-from privfeat.estimation.apart import fitted_apart
+from privfeat.estimation.fitting import fitted_apart
+from privfeat.export.parts import predictor_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 KEY = 3
@@ -101,7 +105,10 @@ def test_no_release_of_an_earlier_fit_stays_beside_the_next_statement(records, p
 
 
 def test_every_fit_is_apart():
-    from privfeat import DPRandomizedSearch, DPSGDClassifier
+    from privfeat import (
+        DPRandomizedSearch,
+        DPSGDClassifier,
+    )
 
     wrapped = fitted_apart(lambda self: self).__code__
     for kind in (DPFC, DPSGDClassifier, DPRandomizedSearch, TemperatureScaling):
@@ -124,3 +131,31 @@ def test_fit_names_the_estimator_and_the_word_that_it_does_not_take(records, wor
     wrong = {"groups": DPRandomizedSearch(clf, {"ridge": [1.0]})}.get(word, clf)
     with pytest.raises(TypeError, match=rf"{type(wrong).__name__}\.fit has no {word}"):
         wrong.fit(*records, **{word: np.arange(60)})
+
+
+def test_a_fit_keeps_nothing_that_its_owner_takes_out(records):
+    """A seed that is set to None before a pickle leaves must be gone."""
+    prior = FrozenEstimator(LogisticRegression().fit(*records))
+    seed = np.random.RandomState(0)
+    clf = DPLeastSquares(classes=[0, 1, 2], random_state=seed, prior=prior)
+    clf.fit(*records)
+    for word, taken in ((b"MT19937", "random_state"), (b"LogisticR", "prior")):
+        assert word in pickle.dumps(clf)
+        assert word not in pickle.dumps(clf.set_params(**{taken: None}))
+
+
+def test_probabilities_and_exports_are_of_the_parameters_of_the_fit(records):
+    clf = DPAdamLinear(epsilon=9.0, classes=range(3), random_state=KEY, n_iter=2)
+    found = clf.fit(*records).predict_proba(records[0])
+    exported = predictor_of(clf)
+    clf.set_params(loss="squared", row_scaling="clip")
+    np.testing.assert_array_equal(clf.predict_proba(records[0]), found)
+    assert predictor_of(clf).row_scaling == exported.row_scaling != "clip"
+
+
+def test_labels_are_those_of_the_fit(records):
+    X, y = records
+    Y = np.stack([y == 0, y != 0], axis=1).astype(int)
+    clf = DPLeastSquares(epsilon=9.0, class_gram=True, alpha=0.1, random_state=KEY)
+    found = clf.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(clf.set_params(class_gram=False).predict(X), found)

@@ -1,0 +1,69 @@
+"""Parts that scikit-learn fits beside a private one, tried before its charge."""
+
+import sys
+from types import FrameType
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from privfeat._messages import without_warnings
+from privfeat._stateless import is_exactly
+from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+
+# What fits part after part.
+_SIDE_BY_SIDE = {"sklearn": {"ColumnTransformer", "FeatureUnion"}}
+
+
+def try_what_stands_beside() -> None:
+    """Raise what the parts that follow a private one refuse of the records.
+
+    A ``ColumnTransformer`` or ``FeatureUnion`` fits part after part. A private one was
+    charged, and lost, where a later part refused a record: so copies of the later ones
+    are fitted first. Parts that run in other threads or processes see no container.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    tried: Any = None
+    while frame is not None:
+        known, module = frame.f_locals, str(frame.f_globals.get("__name__"))
+        name = frame.f_code.co_name
+        frame = frame.f_back
+        around = known.get("self")
+        method = module.startswith("sklearn.") and name
+        if (
+            method in ("fit", "fit_transform")
+            and around is not tried
+            and is_exactly(around, _SIDE_BY_SIDE)
+        ):
+            tried, later = around, _after_the_private(around)
+            if later is None:
+                continue
+            given = known.get("params", known.get("fit_params", {}))
+            if given:  # those that nobody asks for who is left, are refused
+                asked = get_routing_for_object(later).consumes("fit_transform", given)
+                given = {name: given[name] for name in asked}
+            with without_warnings():  # the fit that follows warns
+                later.fit_transform(known["X"], known.get("y"), **given)
+
+
+def _after_the_private(container: Any) -> Any:
+    """Return a copy without private parts, and what is before them; None if empty."""
+    name = "transformers" if hasattr(container, "transformers") else "transformer_list"
+    parts = [part[:2] for part in getattr(container, name)]
+    if hasattr(container, "remainder"):
+        parts.append(("remainder", container.remainder))
+    private = [place for place, (_, part) in enumerate(parts) if _has_ledger(part)]
+    first = min(private, default=len(parts))
+    dropped = {
+        name: "drop"
+        for place, (name, _) in enumerate(parts)
+        if place <= first or place in private
+    }
+    if len(dropped) == len(parts):
+        return None
+    return clone(container).set_params(verbose=False, **dropped)
+
+
+def _has_ledger(part: Any) -> bool:
+    params = part.get_params() if hasattr(part, "get_params") else {}
+    return any(isinstance(value, PrivacyLedger) for value in params.values())

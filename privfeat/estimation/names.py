@@ -1,0 +1,44 @@
+"""Names of columns that a parameter has beside those of X."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def check_names(params: Mapping[str, Any], columns: Iterable[Any]) -> None:
+    """Raise ValueError if a parameter has a column of X at another place than X.
+
+    Parameters are taken by place: tables and columns of pandas, pairs of such, and
+    fitted estimators, whose names are thereby those of X in its order.
+
+    >>> import pandas as pd
+    >>> center = pd.Series({"b": 0.5, "a": 0.0})
+    >>> check_names({"center": center}, ["a", "b"])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: center must have the columns of X in their order, got 'b' at place 0...
+    """
+    places = {name: place for place, name in enumerate(columns)}
+    for param, value in params.items():
+        for part in (value, *(value if isinstance(value, tuple | list) else ())):
+            check_places(param, names_of(part), places, "columns of X")
+
+
+def check_places(
+    param: str, own: Iterable[Any], places: Mapping[Any, int], what: str
+) -> None:
+    """Raise ValueError if one of the parameter's ``own`` names has another place."""
+    for place, name in enumerate(own):
+        if isinstance(name, str) and places.get(name, place) != place:
+            raise ValueError(
+                f"{param} must have the {what} in their order, got {name!r} at place "
+                f"{place} instead of {places[name]}: values are taken by place. Pass "
+                "them in this order."
+            )
+
+
+def names_of(value: Any) -> list[Any]:
+    """Return the names of columns of a fitted estimator, a table or a column."""
+    for kind in ("feature_names_in_", "column_names", "columns", "index"):
+        names: Any = getattr(value, kind, None)
+        if hasattr(names, "__len__"):  # ``index`` of a list is a method
+            return list(names)
+    return []

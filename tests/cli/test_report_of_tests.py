@@ -1,0 +1,81 @@
+"""What a report shows of test records that have a budget of their own."""
+
+import pytest
+
+from privfeat import PrivacyLedger
+
+
+@pytest.fixture
+def measured(run, charged, features):
+    """Return the model and the ledger, with two evaluations of other records."""
+    model, ledger = charged
+    PrivacyLedger(ledger, dataset="others", epsilon=30.0, delta=1e-6)
+    names = ("--ledger", ledger, "--dataset", "others", "--delta", 1e-6, "--overwrite")
+    for epsilon in (3, 4):
+        words = ("evaluate", "--model", model, "--test", f"{features}:test", *names)
+        assert run(*words, "--epsilon", epsilon)[0] == 0
+    return model, ledger
+
+
+def test_report_lists_what_was_spent_on_test_records(run, measured, tmp_path):
+    model, ledger = measured
+    page, card = tmp_path / "report.html", tmp_path / "card.md"
+    names = ("--ledger", ledger, "--dataset", "tiny", "--test-dataset", "others")
+    assert run("report", model, "--out", page, "--card", card, *names)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    spent = text.partition("Spent on the test records")[2].partition("</section>")[0]
+    assert spent.count("private evaluation of a model") == 2
+    assert "add its cost" not in spent
+    assert "was charged to another data set, of test records" in text
+    assert "Spent on the test records in all" in card.read_text(encoding="utf-8")
+
+
+def test_report_lists_records_that_a_choice_was_made_by(run, measured, tmp_path):
+    model, ledger = measured
+    page, card = tmp_path / "report.html", tmp_path / "card.md"
+    PrivacyLedger(ledger, dataset="third", epsilon=2.0, delta=1e-6)
+    names = ("--ledger", ledger, "--dataset", "tiny", "--test-dataset", "others")
+    words = ("report", model, "--out", page, "--card", card, *names)
+    assert run(*words, "--test-dataset", "third")[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.count("Spent on the test records") == 1
+    assert "of a budget of epsilon = 2" in text.partition("Spent on other records")[2]
+    assert "add its cost" not in text.partition("Spent on the test")[2]
+    assert "records that were used beside them" in card.read_text(encoding="utf-8")
+
+
+def test_report_on_test_records_knows_that_the_fit_is_not_of_them(
+    run, measured, tmp_path
+):
+    page = tmp_path / "report.html"
+    names = ("--ledger", measured[1], "--dataset", "others")
+    assert run("report", measured[0], "--out", page, *names)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "This fit is not among those that were charged: add its cost" not in text
+    assert "these are test records. Where they are of people who are in the fit" in text
+
+
+def test_report_says_that_test_records_were_not_charged(run, measured, tmp_path):
+    model, ledger = measured
+    page = tmp_path / "report.html"
+    PrivacyLedger(ledger, dataset="third", epsilon=1.0, delta=1e-6)
+    names = ("--ledger", ledger, "--dataset", "tiny", "--test-dataset", "third")
+    assert run("report", model, "--out", page, *names)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "This evaluation is not among those that were charged" in text
+    assert "it was charged to another one, or to none" in text
+
+
+def test_report_refuses_a_test_data_set_that_it_cannot_show(
+    fails, charged, measured, model, tmp_path
+):
+    words = ("report", measured[0], "--out", tmp_path / "r.html", "--test-dataset")
+    assert "must be given with --ledger" in fails(*words, "others")
+    names = ("--ledger", measured[1], "--dataset", "others")
+    assert "another data set than --dataset" in fails(*words, "others", *names)
+    again = ("--ledger", measured[1], "--dataset", "tiny", "--test-dataset", "others")
+    assert "another data set than --dataset" in fails(*words, "others", *again)
+    other = ("report", model, "--out", tmp_path / "r.html", "--test-dataset", "others")
+    named = ("--ledger", measured[1], "--dataset", "tiny")
+    assert "which holds no evaluation" in fails(*other, *named)
+    assert not (tmp_path / "r.html").exists()

@@ -1,0 +1,38 @@
+"""Codes of 2**53 and more, of which a gap in their column makes rounded floats."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from privfeat.preprocessing.values import outputs_of
+from tests.preprocessing.test_values import column, made, objects
+
+LONG = 32506021000036107
+
+
+def test_long_codes_are_whole_numbers_or_texts():
+    category = column("category", categories=[LONG, LONG + 1])
+    codes = (LONG, LONG + 1, np.int64(LONG), str(LONG), Decimal(LONG))
+    assert made(category, *codes) == [[1, 0], [0, 1], [1, 0], [1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("missing", [[], [LONG]])
+@pytest.mark.parametrize("code", [float(LONG), str(float(LONG)), "9007199254740992.0"])
+def test_long_codes_that_a_gap_made_floats_are_refused(code, missing):
+    """A column of whole numbers becomes one of floats, in which two codes are one."""
+    categories = ["a", LONG - 1, 2**53]
+    category = column("category", categories=categories, missing_values=missing)
+    with pytest.raises(TypeError, match="not as floats"):
+        outputs_of(category, objects(code))
+
+
+def test_large_numbers_stand_beside_long_missing_values():
+    number = column("numeric", bounds=[0, 1e20], missing_values=[LONG])
+    values = (1e20, "1e+20", Decimal("1E+30"), Decimal("1E+9999"))
+    assert made(number, *values) == [[1.0]] * 4
+
+
+def test_short_codes_may_have_exponents():
+    category = column("category", categories=["1e+05", "2"])
+    assert made(category, "1e+05", "2") == [[1, 0], [0, 1]]

@@ -1,0 +1,116 @@
+"""A scorer that cannot score is found before the folds of a search are charged."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import make_scorer, recall_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from privfeat import (
+    DPLeastSquares,
+    DPLeastSquaresRegressor,
+    DPSGDClassifier,
+    HashKFold,
+    PrivacyWarning,
+)
+from privfeat.selection.rehearsal import quick_copy
+
+pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
+FOLDS = HashKFold(3)
+X = np.random.default_rng(0).normal(size=(90, 3))
+ILL = np.where(X[:, 0] > 0, "ill", "well")
+THREE = np.arange(90) % 3
+ILL_FOUND = make_scorer(recall_score, pos_label="ill")
+
+
+def classifier(classes, ledger, **params):
+    return DPLeastSquares(epsilon=0.1, classes=classes, ledger=ledger, **params)
+
+
+@pytest.mark.parametrize(
+    ("y", "scoring"),
+    [(ILL, "f1"), (ILL, ["accuracy", "recall"]), (THREE, "roc_auc"), (THREE, "f1")],
+)
+def test_a_scorer_for_other_classes_is_refused_uncharged(ledger, y, scoring):
+    """Five folds were charged, and each score was NaN."""
+    clf = classifier(sorted({*y.tolist()}), ledger)
+    searches = {
+        "validation": lambda: cross_validate(clf, X, y, scoring=scoring, cv=FOLDS),
+        "search": lambda: GridSearchCV(
+            clf, {"ridge": [1.0]}, scoring=scoring, cv=FOLDS, refit=False
+        ).fit(X, y),
+    }
+    for run in searches.values():
+        with pytest.raises(ValueError, match="scoring must be for the classes") as told:
+            run()
+        assert told.value.__notes__ == ["No fold was fitted and nothing was charged."]
+    assert ledger.history == []
+
+
+def test_a_scorer_of_classes_is_warned_of_for_a_regressor(ledger):
+    """Others want targets that are positive, which made-up ones may not be."""
+    regressor = DPLeastSquaresRegressor(
+        target_bounds=(0, 2), epsilon=0.1, ledger=ledger
+    )
+    with (
+        pytest.warns(PrivacyWarning, match="scoring failed on made-up records"),
+        pytest.warns(UserWarning, match="Scoring failed"),
+    ):
+        cross_val_score(regressor, X, THREE, scoring="roc_auc", cv=FOLDS)
+    assert np.isfinite(cross_val_score(regressor, X, THREE, cv=FOLDS)).all()
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", ILL_FOUND, "roc_auc"])
+def test_a_scorer_that_can_score_is_charged_for_the_folds_alone(ledger, scoring):
+    clf = classifier(["ill", "well"], ledger)
+    scores = cross_val_score(clf, X, ILL, scoring=scoring, cv=FOLDS)
+    assert np.isfinite(scores).all()
+    assert len(ledger.history) == 3
+
+
+def test_a_function_of_the_user_that_fails_is_warned_of(ledger):
+    def scoring(fitted, X, y):
+        return float(X.shape[0] > 20) or 1 / 0  # it may want more records
+
+    def score_func(true, predicted):
+        return scoring(None, true, predicted)
+
+    clf = classifier(["ill", "well"], ledger)
+    for one in (scoring, make_scorer(score_func)):
+        with pytest.warns(PrivacyWarning, match="failed on made-up records, got Z"):
+            scores = cross_val_score(clf, X, ILL, scoring=one, cv=FOLDS)
+        assert np.isfinite(scores).all()
+
+
+def test_no_scorer_is_tried_without_a_ledger():
+    clf = classifier(["ill", "well"], None)
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        scores = cross_val_score(clf, X, ILL, scoring="f1", cv=FOLDS)
+    assert np.isnan(scores).all()
+
+
+@pytest.mark.parametrize("params", [{}, {"epochs": 30, "expected_batch_size": 64}])
+def test_the_copy_of_a_network_is_fitted_in_one_step(ledger, params):
+    clf = DPSGDClassifier(
+        model="mlp", classes=[0, 1], epsilon=1.0, ledger=ledger, verbose=1, **params
+    )
+    quick = quick_copy(clf).get_params()
+    assert quick["n_iter"] == 1
+    assert quick["epochs"] is quick["expected_batch_size"] is quick["ledger"] is None
+    assert quick["verbose"] == 0
+    steps = quick_copy(make_pipeline(Normalizer(), clf)).get_params()
+    assert steps["dpsgdclassifier__n_iter"] == 1
+
+
+def test_what_a_function_says_of_a_table_is_not_repeated(ledger):
+    """Its rows are those of a record."""
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+
+    def scoring(fitted, rows, y):
+        return float(len({*rows["a"]}) > 1) or int(f"not {rows['a'].iloc[0]}")
+
+    clf = classifier(["ill", "well"], ledger)
+    with pytest.warns(PrivacyWarning, match=r"made-up records, got ValueError\. If it"):
+        cross_val_score(clf, table, ILL, scoring=scoring, cv=FOLDS)
