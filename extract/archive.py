@@ -42,6 +42,10 @@ MAGIC: dict[bytes, Any] = {
 }
 
 
+# of the first file, or of the list of none
+ZIP = (b"PK\3\4", b"PK\5\6")
+
+
 class ArchiveImages:
     """One split of an archive: a zip archive, or a tar archive without compression.
 
@@ -101,26 +105,15 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
     """
     try:
         spans: dict[str, tuple[int, int]] | None = None
-        if zipfile.is_zipfile(path):
+        # by its first bytes: a tar archive may hold a zip archive at its end
+        if _head(path).startswith(ZIP):
             with zipfile.ZipFile(path) as archive:
                 names = [m.filename for m in archive.infolist() if not m.is_dir()]
                 folders = [m.filename for m in archive.infolist() if m.is_dir()]
             readable = path
         else:
             readable = _plain_tar(path, workspace)
-            spans, folders = {}, []
-            with tarfile.open(readable, "r:") as members:
-                for member in members:
-                    name = member.name.removeprefix("./")
-                    if member.isreg():
-                        spans[name] = (member.offset_data, member.size)
-                    elif member.islnk():  # a second name of a file that stands before
-                        first = member.linkname.removeprefix("./")
-                        if first not in spans:
-                            raise tarfile.ReadError("a link leads nowhere")
-                        spans[name] = spans[first]
-                    elif member.isdir():
-                        folders.append(name)
+            spans, folders = _members_of(readable)
             warn_of_second_names({n: at for n, at in spans.items() if is_image(n)})
             names = list(spans)
     except DAMAGE as error:
@@ -149,10 +142,50 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
     )
 
 
+def _members_of(path: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Return offset and size of each file of a tar archive by its name, and folders.
+
+    An error of tarfile for what is not whole, or not stored as it is: the bytes of a
+    row would be those of other records, or rows be missing.
+    """
+    spans: dict[str, tuple[int, int]] = {}
+    folders = []
+    with tarfile.open(path, "r:") as members:
+        for member in members:
+            name = member.name.removeprefix("./")
+            if member.issparse():
+                raise tarfile.ReadError("it was made by tar --sparse; pack it without")
+            if member.isreg():
+                spans[name] = (member.offset_data, member.size)
+            elif member.islnk():  # a second name of a file that stands before
+                first = member.linkname.removeprefix("./")
+                if first not in spans:
+                    raise tarfile.ReadError("a link leads nowhere")
+                spans[name] = spans[first]
+            elif member.isdir():
+                folders.append(name)
+            elif is_image(name):
+                raise tarfile.ReadError(
+                    "a name of an image leads to another file; pack it by tar -h"
+                )
+        end = members.offset
+    with open(path, "rb") as file:
+        file.seek(end)
+        # tarfile stops without a word where a header is damaged or cut off
+        rest = iter(lambda: file.read(1 << 20), b"")
+        if end + tarfile.BLOCKSIZE > path.stat().st_size or any(map(any, rest)):
+            raise tarfile.ReadError("it does not end where its last file does")
+    return spans, folders
+
+
+def _head(path: Path) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(6)
+
+
 def _plain_tar(path: Path, workspace: Path) -> Path:
     """Return a tar file that can be read at any offset."""
-    with open(path, "rb") as file:
-        head = file.read(6)
+    head = _head(path)
     opener = next((o for magic, o in MAGIC.items() if head.startswith(magic)), None)
     if opener is None:
         return path

@@ -118,23 +118,34 @@ def require(purpose: str, package: str, *, extra: str) -> None:
         )
 
 
-def check_order(groups: Any, *given: Any) -> None:
-    """Raise ValueError if users of pandas have the index of X or y in another order.
+def check_labels(y: Any, X: Any) -> None:
+    """Raise ValueError if labels of pandas have the index of X in another order.
 
-    Or of the rows that scikit-learn was given, of which it made an array.
+    Or if those have that scikit-learn was given, which has cut both since.
+    """
+    check_order("y", y, X)
+    for rows, labels in _given_to_callers():
+        check_order("y", labels, rows)
+
+
+def check_order(name: str, values: Any, *given: Any) -> None:
+    """Raise ValueError if values of pandas have the index of X or y in another order.
+
+    Or of the rows that scikit-learn was given, of which it made an array. ``values``
+    are one for each row, such as labels or users.
     """
     for rows in (*given, *rows_of_callers()):
-        if without_data(_stand_in_another_order, groups, rows):
+        if without_data(_stand_in_another_order, values, rows):
             raise ValueError(
-                "groups must have the index of X and y in its order, got it in "
-                "another: users are taken by place. Pass groups.loc[X.index]; where "
+                f"{name} must have the index of X and y in its order, got it in "
+                f"another: values are taken by place. Pass {name}.loc[X.index]; where "
                 "its labels repeat, take both from one table, in one order."
             )
 
 
-def _stand_in_another_order(groups: Any, X: Any) -> bool:
+def _stand_in_another_order(values: Any, X: Any) -> bool:
     """Return whether both are of pandas, with the same index in another order."""
-    mine: Any = getattr(groups, "index", None)
+    mine: Any = getattr(values, "index", None)
     others: Any = getattr(X, "index", None)
     if not (hasattr(mine, "equals") and hasattr(others, "equals")):
         return False
@@ -151,10 +162,15 @@ def _stand_in_another_order(groups: Any, X: Any) -> bool:
 
 def rows_of_callers() -> Iterator[Any]:
     """Yield the rows that scikit-learn, which called this, was given: it cut them."""
+    return (rows for rows, _ in _given_to_callers())
+
+
+def _given_to_callers() -> Iterator[tuple[Any, Any]]:
+    """Yield rows and labels, or None, of each caller that is scikit-learn."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         # ``exec`` runs code without a name
         name = str(frame.f_globals.get("__name__"))
         if name.startswith("sklearn.") and "X" in frame.f_locals:
-            yield frame.f_locals["X"]
+            yield frame.f_locals["X"], frame.f_locals.get("y")
         frame = frame.f_back

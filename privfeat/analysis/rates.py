@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat.estimation.bases import params_of_fit
+from privfeat.estimation.names import check_classes
 from privfeat.linear.classifier import DPLinearClassifier
 
 C = TypeVar("C")  # a linear classifier of privfeat, or a pipeline that ends with one
@@ -74,7 +76,7 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
         )
     check_is_fitted(classifier)
     n_classes = len(classifier.classes_)
-    loss = getattr(classifier, "loss", "squared")
+    loss = params_of_fit(classifier).get("loss", "squared")
     if classifier.multilabel_ or not (
         loss in ("auto", "softmax") or (loss == "sigmoid" and n_classes == 2)
     ):
@@ -82,6 +84,8 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
             "classifier must be fitted to one label a record, by the softmax or, of "
             f"two classes, the sigmoid, got loss={loss!r}."
         )
+    for name, rates in (("before", before), ("after", after)):
+        check_classes(name, rates, classifier.classes_.tolist())
     shift = _logarithms("after", after, n_classes)
     shift -= _logarithms("before", before, n_classes)
     if n_classes == 2:

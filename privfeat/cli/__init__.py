@@ -85,7 +85,11 @@ def run_command() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
-    args = build_parser().parse_args(argv)
+    try:
+        args = build_parser().parse_args(argv)
+    except KeyboardInterrupt as error:
+        print("privfeat: interrupted.", file=STDERR)
+        return terminal.status_of(error)
     with warnings.catch_warnings():
         warnings.simplefilter("always", PrivacyWarning)
         warnings.showwarning = lambda message, *rest: terminal.warn(one_line(message))

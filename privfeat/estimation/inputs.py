@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._checks import check_order, rows_of_callers
+from privfeat._checks import check_labels, check_order, rows_of_callers
 from privfeat._messages import (
     SPARSE,
     array_of,
@@ -216,9 +216,11 @@ def check_users(
 
     ``given``: ``X`` and ``y``, as far as there are.
 
-    ValueError if only one of ``groups`` and ``max_group_size`` is given, or there is
-    not one user for each record.
+    ValueError if only one of ``groups`` and ``max_group_size`` is given, there is not
+    one user for each record, or pandas has users or labels in another order.
     """
+    for labels in given[1:]:
+        check_labels(labels, given[0])
     warn_of_unused_groups(given[0] if given else None, groups)
     if groups is None and max_group_size is None:
         return None
@@ -237,7 +239,7 @@ def check_users(
     ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
-    check_order(groups, *given)
+    check_order("groups", groups, *given)
     return Users(ids, int(max_group_size))
 
 

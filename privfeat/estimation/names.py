@@ -1,6 +1,6 @@
 """Names of columns that a parameter has beside those of X."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 
@@ -33,6 +33,28 @@ def check_places(
                 f"{place} instead of {places[name]}: values are taken by place. Pass "
                 "them in this order."
             )
+
+
+def check_classes(param: str, table: Any, classes: Sequence[Any]) -> None:
+    """Raise ValueError if a table of pandas has the classes in another order.
+
+    As columns, or as the index of a column: values are taken by place. Other names,
+    such as numbers of rows, say nothing.
+
+    >>> import pandas as pd
+    >>> rates = pd.Series(["no", "no", "yes"]).value_counts()
+    >>> check_classes("rates", rates.sort_index(ascending=False), ["no", "yes"])
+    Traceback (most recent call last):
+    ValueError: rates must have the classes in their order, got them in another: values
+    are taken by place. Pass them in the order of ['no', 'yes'].
+    """
+    axis = getattr(table, "columns", getattr(table, "index", None))
+    own, known = (list(axis) if hasattr(axis, "__len__") else []), list(classes)
+    if own != known and len(own) == len(known) and {*own} == {*known}:
+        raise ValueError(
+            f"{param} must have the classes in their order, got them in another: "
+            f"values are taken by place. Pass them in the order of {known!r}."
+        )
 
 
 def names_of(value: Any) -> list[Any]:

@@ -34,7 +34,8 @@ def export_onnx(
     path : str or path-like
         The file, replaced if it is there.
     class_names : sequence of str, optional
-        Public names of ``classes_``, for the metadata.
+        Public names of ``classes_``, for the metadata. By default those that a model
+        from `load` was saved with.
     dtype : {"float64", "float32", "uint8"}, optional
         Of the input ``X``. Of a linear model float64, the default, or float32; the
         graph computes in float64 in either case. Of a network uint8, the default for

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from privfeat.estimation.predictor import LinearPredictor
 from privfeat.persistence import is_ours
 from privfeat.persistence.pipelines import is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import as_predictor
-from privfeat.persistence.written import written_model
+from privfeat.persistence.written import described, written_model
 from privfeat.recalibration import TemperatureScaling
 
 
@@ -29,6 +29,8 @@ class Parts:
     # by which log probabilities are divided; 1 without `TemperatureScaling`
     temperature: float
     statements: dict[str, Any]  # by what they are of, as JSON has them
+    # of a model that was loaded, those that it was saved with
+    class_names: Sequence[str] | None = None
 
     @property
     def names(self) -> list[str]:
@@ -45,10 +47,12 @@ class Parts:
     def metadata(self, class_names: Sequence[str] | None) -> dict[str, str]:
         """Return what stands beside the numbers of a model that leaves.
 
-        The statements, the classes of the parts, the version, and names of classes: no
-        parameter, none of which the numbers need. ValueError if ``class_names`` are not
-        one for each class.
+        The statements, the classes of the parts, the version, and names of classes,
+        those that the model was saved with if None are given: no parameter, none of
+        which the numbers need. ValueError if there is not one name for each class.
         """
+        if class_names is None:
+            class_names = self.class_names
         found = {
             "privfeat_version": __version__,
             "estimator": ", ".join(self.names),
@@ -104,7 +108,10 @@ def parts_of(model: Any) -> Parts:
         told = dict(inner.statements)
         if (statement := getattr(model, "privacy_", None)) is not None:
             told["privacy_of_temperature"] = json.loads(statement.to_json())
-        return Parts(inner.steps, inner.model, float(model.temperature_), told)
+        scale = float(model.temperature_)
+        return replace(inner, temperature=scale, statements=told)
+    known = described(model)
+    names = known.class_names if known else None
     if is_pipeline(model):
         named = getattr(model, "steps_", model.steps)  # those that are fitted
         *steps, last = (step for _, step in named)
@@ -114,10 +121,11 @@ def parts_of(model: Any) -> Parts:
                 f"exported, got {type(last).__name__}."
             )
         told = {"privacy": written_pipeline(model).entry["privacy"]}
-        return Parts(tuple(steps), last, 1.0, told)
+        return Parts(tuple(steps), last, 1.0, told, names)
     if not is_ours(model):
         raise TypeError(
             "model must be a fitted estimator of privfeat, a Pipeline of its steps, or "
             f"TemperatureScaling of one, to be exported, got {type(model).__name__}."
         )
-    return Parts((), model, 1.0, {"privacy": written_model(model).entry["privacy"]})
+    told = {"privacy": written_model(model).entry["privacy"]}
+    return Parts((), model, 1.0, told, names)

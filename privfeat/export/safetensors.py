@@ -29,7 +29,8 @@ def export_safetensors(
     path : str or path-like
         The file, replaced if it is there.
     class_names : sequence of str, optional
-        Public names of ``classes_``, for the metadata.
+        Public names of ``classes_``, for the metadata. By default those that a model
+        from `load` was saved with.
 
     Raises
     ------

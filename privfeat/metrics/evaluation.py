@@ -13,6 +13,7 @@ from privfeat._types import Adjacency
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.inputs import check_users
+from privfeat.estimation.names import check_classes
 from privfeat.metrics.budget import PrivateEvaluation
 from privfeat.metrics.measuring import Evaluation, measured
 from privfeat.metrics.predictions import assumed_of, record_by_record, rows_of
@@ -207,6 +208,8 @@ def evaluation_of_predictions(
     True
     """
     check_alone("evaluation_of_predictions")
+    if classes is not None:
+        check_classes("predictions", predictions, np.asarray(classes).tolist())
     given = array_of(predictions)
     n_records = len(given) if given.ndim else 0
     users = _users(groups, max_group_size, n_records, predictions, y)

@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._checks import check_bool, check_int
+from privfeat._checks import check_bool, check_int, check_labels
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
@@ -243,6 +243,7 @@ def probabilities_of(estimator: Any, predicted: Any) -> NDArray[np.float64]:
 
 def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]]:
     """Return the rows of a classifier, and the place of each label in its classes."""
+    check_labels(y, X)
     rows = rows_of(estimator, X)
     codes = codes_of("y", array_of(y), np.asarray(estimator.classes_))
     if len(codes) != len(rows) or not len(codes):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from privfeat._checks import check_int, check_order
+from privfeat._checks import check_int, check_labels, check_order
 from privfeat._messages import list_of, without_data
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
@@ -148,7 +148,8 @@ class HashKFold(BaseCrossValidator):
         """
         n_samples = without_data(_count_rows, X)
         warn_of_unused_groups(X, groups)  # the fits get rows that do not tell it
-        check_order(groups, X, y)
+        check_labels(y, X)
+        check_order("groups", groups, X, y)
         if groups is None and self.key is not None:
             raise ValueError(
                 "key must be None without ids, got a key. Pass the ids of the records "

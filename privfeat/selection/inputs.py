@@ -13,6 +13,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from privfeat._checks import check_labels
 from privfeat._messages import without_data, without_warnings
 from privfeat._stateless import is_exactly
 from privfeat.core.accounting.plan import ReleasePlan
@@ -128,6 +129,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
+    check_labels(y, X)
     if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=floats_of(X)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._checks import check_real
+from privfeat._checks import check_order, check_real
 from privfeat._messages import check_columns, without_data
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
@@ -200,6 +200,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
             )
         if X_val is not None:
             check_apart(X_val, X, name="X_val")
+            check_order("y_val", y_val, X_val)
         check_columns(X=X, y=y)
         features, labels = read_records(self, X, y)
         if X_val is not None and without_data(hasattr, X_val, "columns"):

@@ -28,6 +28,15 @@ def rare():
     return rng.normal(size=(3000, 3)) + 2.0 * np.eye(1, 3) * y[:, None], y
 
 
+def test_rates_are_moved_in_the_loss_of_the_fit(rare):
+    """A loss that was set later refused the model, or took it for another."""
+    clf = DPFC(epsilon=math.inf, classes=[0, 1]).fit(*rare)
+    rates = {"before": [0.98, 0.02], "after": [0.5, 0.5]}
+    moved = shifted_rates(clf, **rates)
+    again = shifted_rates(clf.set_params(loss="squared"), **rates)
+    np.testing.assert_array_equal(again.intercept_, moved.intercept_)
+
+
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid"])
 def test_probabilities_follow_bayes_rule(rare, loss, tmp_path):
     clf = DPFC(epsilon=math.inf, classes=[0, 1], loss=loss).fit(*rare)

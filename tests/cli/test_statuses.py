@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from privfeat import PrivacyLedger
-from privfeat.cli import run_command
+from privfeat.cli import main, run_command
 from tests.cli.test_examples import PARSERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
@@ -188,3 +188,12 @@ def test_status_130_is_of_an_interrupt(run, plant):
 
     plant("load of a statement", interrupt)
     assert run("statement", "m")[0] == 130
+
+
+def test_an_interrupt_before_the_command_is_known_has_its_status(monkeypatch, capsys):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("privfeat.cli.build_parser", interrupt)
+    assert main(["statement", "m"]) == 130
+    assert capsys.readouterr().err == "privfeat: interrupted.\n"

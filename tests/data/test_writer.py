@@ -1,4 +1,5 @@
 import shutil
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import h5py
@@ -12,6 +13,7 @@ from privfeat.data import (
     write_features,
 )
 from privfeat.data.writing.writer import Position
+from privfeat.exceptions import PrivacyWarning
 from tests.data.rows import write_rows
 
 
@@ -215,3 +217,16 @@ def test_users_in_another_order_than_the_rows_are_not_written(tmp_path):
     assert not path.exists()
     write_features(path, {"train": (rows, [0, 1, 0], users.loc[rows.index])})
     assert open_features(path)["train"].groups.tolist() == [8, 7, 7]
+
+
+def test_rows_of_users_are_not_written_without_them_in_silence(tmp_path):
+    """Fits of the new file protected each row alone, and could not tell."""
+    first, second = tmp_path / "first.h5", tmp_path / "second.h5"
+    write_features(first, {"train": (np.eye(3), [0, 1, 0], [7, 7, 8])})
+    split = open_features(first)["train"]
+    with pytest.warns(PrivacyWarning, match=r"Pass \(split.X, split.y, split.groups\)"):
+        write_features(second, {"train": (split.X, split.y)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = {"train": (split.X, split.y, split.groups)}
+        write_features(second, kept, overwrite=True)

@@ -22,6 +22,7 @@ from privfeat._types import STAYS_AT_HOME
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyWarning
 from privfeat.export import export_onnx
+from privfeat.persistence import load, save
 from privfeat.preprocessing import DPPCA, DPStandardScaler
 
 onnx = pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
@@ -178,6 +179,16 @@ def test_metadata_holds_the_statement_and_the_names_of_classes(fit, path):
     assert PrivacyStatement.from_json(found["privacy"]) == model.privacy_
     assert json.loads(found["class_names"]) == ["ant", "bee", "cat"]
     assert found["estimator"] == "DPFC"
+
+
+def test_names_of_classes_that_a_model_was_saved_with_go_on(fit, rows, path, tmp_path):
+    save(fit(DPFC), tmp_path / "model", class_names=["ant", "bee", "cat"])
+    loaded = load(tmp_path / "model")
+    scaled = TemperatureScaling(loaded).fit(rows, np.arange(len(rows)) % 3)
+    for model in (loaded, scaled):
+        export_onnx(model, path)
+        found = {p.key: p.value for p in onnx.load(path).metadata_props}
+        assert json.loads(found["class_names"]) == ["ant", "bee", "cat"]
 
 
 def test_metadata_holds_the_statement_of_a_temperature(fit, rows, path):

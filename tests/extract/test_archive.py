@@ -1,5 +1,7 @@
 import shutil
 import tarfile
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,6 +63,50 @@ def test_second_name_of_an_image_is_an_image(images, scatter, tmp_path):
     assert "are one image: it counts under each name" in err
     for found, wanted in zip(read_train(tmp_path / "out.h5"), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def test_archive_with_another_one_at_its_end_is_read_itself(images, scatter, tmp_path):
+    """The images of the other one were taken for all."""
+    assert scatter(images)[0] == 0
+    expected = read_train(tmp_path / "out.h5")
+    with zipfile.ZipFile(images / "zz.zip", "w") as other:
+        other.write(min(images.rglob("*.png")), "train/a/1.png")
+    archive = shutil.make_archive(str(tmp_path / "packed"), "tar", images)
+    status, _, err = scatter(archive, "--overwrite")
+    assert status == 0, err
+    for found, wanted in zip(read_train(tmp_path / "out.h5"), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize(
+    "fault", ["bit", "header", "end", "appended", "sparse", "link"]
+)
+def test_archive_whose_files_are_not_whole_is_refused(images, scatter, tmp_path, fault):
+    """Rows behind the damage were left out, or held the bytes of their neighbours."""
+    archive = shutil.make_archive(str(tmp_path / "packed"), "tar", images)
+    with tarfile.open(archive) as members:
+        files = [member for member in members if member.isreg()]
+        place, end = files[len(files) // 2].offset, members.offset
+    packed = bytearray(Path(archive).read_bytes())
+    if fault == "bit":
+        packed[place + 150] ^= 1  # in the sum that the header has of itself
+    elif fault == "header":
+        del packed[place + 100 :]
+    elif fault == "end":
+        del packed[end:]
+    elif fault == "appended":
+        packed = packed + packed
+    Path(archive).write_bytes(packed)
+    if fault in ("sparse", "link"):
+        extra = tarfile.TarInfo("train/a/zz.png")
+        extra.type = {"sparse": tarfile.GNUTYPE_SPARSE, "link": tarfile.SYMTYPE}[fault]
+        extra.linkname = "1.png"
+        with tarfile.open(archive, "a", format=tarfile.GNU_FORMAT) as members:
+            members.addfile(extra)
+    status, _, err = scatter(archive)
+    assert status == 1
+    assert "is damaged or of another kind" in err
+    assert not list(tmp_path.glob("out*"))
 
 
 def test_second_name_of_nothing_is_refused(scatter, tmp_path):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns
+from privfeat._warnings import warn
 from privfeat.data.writing.writer import FeatureWriter
 
 
@@ -52,11 +53,23 @@ def write_features(
         Messages hold no data.
     OSError
         If the disk is full or fails.
+
+    Warns
+    -----
+    PrivacyWarning
+        If features of a file that holds users are given without them.
     """
     for split in splits.values():
         check_columns(features=split[0])
+        check_order("labels", split[1], split[0])
         if len(split) == 3:
-            check_order(split[2], *split[:2])
+            check_order("groups", split[2], *split[:2])
+        elif getattr(split[0], "has_groups", False) is True:
+            warn(
+                "features are of a file that says whose each row is, but no groups "
+                "were given: fits of the new file cannot protect all rows of a user. "
+                "Pass (split.X, split.y, split.groups)."
+            )
     arrays = {name: [*map(array_of, split)] for name, split in splits.items()}
     if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(

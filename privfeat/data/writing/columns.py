@@ -25,7 +25,8 @@ def as_columns(
     Messages hold no data.
     """
     check_columns(features=features)
-    check_order(groups, features, labels)
+    check_order("labels", labels, features)
+    check_order("groups", groups, features, labels)
     rows = array_of(features)
     if rows.ndim != 2 or rows.shape[1] != n_features:
         got = f"(m, {rows.shape[1]})" if rows.ndim == 2 else f"{rows.ndim} dimensions"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privfeat._messages import array_of
 from privfeat._types import RowScaling
-from privfeat.estimation.names import check_places
+from privfeat.estimation.names import check_classes
 
 FORMS = (
     "Pass an array of shape (n_classes, n_features), with one more column for "
@@ -98,9 +98,7 @@ def read_prior(
     """
     check_prior("prior", prior)
     if not hasattr(prior, "coef_"):
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        rows = getattr(prior, "index", ()) if hasattr(prior, "columns") else ()
-        check_places("prior", rows, places, "classes")
+        check_classes("prior", getattr(prior, "T", prior), classes.tolist())
     found = (
         _of_estimator(prior, classes)
         if hasattr(prior, "coef_")
