@@ -182,7 +182,10 @@ def _label(value: Any) -> str:
 
 
 def _user(value: Any, name: str) -> str:
-    user = "" if value is None or value != value else user_of(str(value))
+    try:
+        user = "" if value is None or value != value else user_of(str(value))
+    except ValueError as error:
+        raise ExtractError(f"column {name!r} of --users: {error}") from error
     if not user:
         raise ExtractError(
             f"column {name!r} of --users must name a user in each row, got a row "

@@ -42,6 +42,14 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
     bytes: bytes.__bytes__,
 }
 _WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
+# As programs shorten numbers. Digits that are cut off make one name of several, and
+# "1e+05" is a second name of 100000; a code such as "1e05" is neither.
+_SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+(\.\d*e\+?|e\+)\d+", re.IGNORECASE)
+_EXACT = 2**53  # from there on, floats stand for several whole numbers
+ROUNDED = (
+    "groups must name users as their table has them, got a number that a program has "
+    "shortened, such as 1.1e+17: it may be of several users. Read their column as text."
+)
 # Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
 _UNSEEN = re.compile(
     "[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5"
@@ -105,7 +113,8 @@ def user_of(text: str | bytes) -> str:
     would those of one user under two names: signs that are drawn alike are one, those
     that are drawn as nothing are left out, and 7.0 is 7, as files with gaps have it.
     Signs that this Python does not know, or that are private, are drawn: they stay.
-    The name of a name is that name.
+    The name of a name is that name. ValueError for a number that a program has rounded
+    or shortened: users with long codes would pass for one.
 
     >>> user_of("Ann\N{NO-BREAK SPACE}Smith\N{SOFT HYPHEN} "), user_of("7.0")
     ('Ann Smith', '7')
@@ -120,7 +129,11 @@ def user_of(text: str | bytes) -> str:
     drawn = _UNSEEN.sub("", unicodedata.normalize("NFKC", str.__str__(text)))
     spaced = " ".join(drawn.replace(_BRAILLE_SPACE, " ").split())
     name = unicodedata.normalize("NFKC", spaced)  # parts that met
-    if whole := _WHOLE.fullmatch(name):
+    whole = _WHOLE.fullmatch(name)
+    long = whole and whole[3] and float(whole[2]) >= _EXACT
+    if long or _SHORTENED.fullmatch(name):
+        raise ValueError(ROUNDED)
+    if whole:
         name = "-" * len(whole[1]) + whole[2]
     coded = name in map(str, _NO_NUMBERS)
     nobody = coded or _NOBODY.fullmatch(name.strip(_SIGNS)) or _NO_NAME.fullmatch(name)

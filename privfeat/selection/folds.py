@@ -16,7 +16,7 @@ from privfeat._messages import list_of, without_data
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
-from privfeat.data.users import user_of
+from privfeat.data.users import ROUNDED, user_of
 from privfeat.estimation.inputs import warn_of_unused_groups
 from privfeat.selection.affordable import check_affordable, fits_of
 from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
@@ -175,7 +175,10 @@ class HashKFold(BaseCrossValidator):
                 "groups must hold whole numbers, strings or bytes, got another type. "
                 "Pass one id for each record, none missing."
             )
-        texts = without_data(lambda: [_text(one) for one in ids])
+        known = without_data(lambda: [_text(one) for one in ids])
+        texts = [text for text in known if text is not None]
+        if len(texts) < n_samples:
+            raise ValueError(ROUNDED)
         if self.key is None:
             key = KeyStream(None).draw_words(2).tobytes()
         elif _count_up({*texts}):
@@ -245,13 +248,19 @@ def _count_rows(X: Any) -> int:
     return int(X.shape[0] if hasattr(X, "shape") else len(X))
 
 
-def _text(one: Any) -> str:
-    """Return an id as a text: 3, "3", b"3" and "3.0", of a file with gaps, are one."""
+def _text(one: Any) -> str | None:
+    """Return an id as a text: 3, "3", b"3" and "3.0", of a file with gaps, are one.
+
+    None for a number that was rounded or shortened.
+    """
     if isinstance(one, bytes):
         one = bytes.decode(one, errors="surrogateescape")
     if not isinstance(one, str):
         return str(int(one))
-    return user_of(one) or str.__str__(one)
+    try:
+        return user_of(one) or str.__str__(one)
+    except ValueError:
+        return None
 
 
 def _count_up(texts: set[str]) -> bool:

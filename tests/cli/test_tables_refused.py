@@ -203,7 +203,9 @@ def test_rows_without_a_user_are_refused_in_arrays_too(tmp_path, nobody):
         "ill": {"kind": "category", "categories": ["0", "1"]},
         "who": {"kind": "ignored"},
     }
-    with pytest.raises(CommandError, match="must name a user in each row"):
+    with pytest.raises(
+        CommandError, match="--users: groups must name the user of each"
+    ):
         Declared(columns, "ill", "who").read(str(path))
 
 

@@ -147,3 +147,25 @@ def test_users_in_raw_bytes_are_told_apart():
 def test_a_table_that_is_not_clear_is_refused(tmp_path, text, message):
     with pytest.raises(ValueError, match=message):
         read_users(table(tmp_path, text), FILES)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("1.10101199003070016e+17", "1.10101E+17", "1.1E17", "1e+05", "-2.e+3"),
+        *("110101199003070016.0", "9007199254740992.0", "9" * 5000 + ".0"),
+    ],
+)
+def test_a_number_that_was_shortened_is_no_name(word, tmp_path):
+    """Persons with long codes passed for one, and one of them moved a sum twice."""
+    for call in (user_of, lambda one: ids_of([one, "ann"])):
+        with pytest.raises(ValueError, match="it may be of several users"):
+            call(word)
+    with pytest.raises(ValueError, match="it may be of several users"):
+        read_users(table(tmp_path, f"file,user\n{FILES[0]},{word}\n"), FILES[:1])
+
+
+def test_codes_that_no_program_shortened_are_names():
+    for name in ("110101199003070016", "1e05", "3e10", "7.5", "e+5", "1.1.e+2"):
+        assert user_of(name) == name
+    assert user_of("9007199254740991.0") == "9007199254740991"

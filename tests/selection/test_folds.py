@@ -132,3 +132,10 @@ def test_split_refuses_ranks_under_a_key_that_may_be_known(first):
             FOLDS.split(np.zeros((20, 1)), None, ids)
         HashKFold(3).split(np.zeros((20, 1)), None, ids)  # shifted or not, all alike
     FOLDS.split(np.zeros((20, 1)), None, ranks + (ranks > 5))  # numbers with a gap
+
+
+def test_ids_that_were_rounded_are_refused():
+    """Persons with long codes would be one."""
+    ids = ["1.10101199003070016e+17", "110101199003070001"]
+    with pytest.raises(ValueError, match="may be of several users"):
+        next(HashKFold(2, key=4).split(np.zeros((2, 3)), groups=ids))

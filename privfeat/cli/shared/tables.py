@@ -181,12 +181,8 @@ def _users(name: str | None, parts: list[Any]) -> Any:
 
     try:
         return named(np.concatenate(parts))
-    except ValueError:
-        raise CommandError(
-            f"column {name!r} of --users must name a user in each row, got a row "
-            "without one, or a word for it such as NA. Leave the row out, or name who "
-            "it is of."
-        ) from None
+    except ValueError as error:  # in words of its own
+        raise CommandError(f"column {name!r} of --users: {error}") from None
 
 
 def declared_by(args: Namespace) -> Declared | None:

@@ -162,6 +162,18 @@ def test_a_row_without_a_user_is_refused(table, extract, nobody):
     assert SECRET not in err
 
 
+def test_users_that_became_floats_are_refused(extract, tmp_path):
+    """Persons whose codes have 18 digits passed for one."""
+    pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    codes = [110101199003070001.0, 110101199003070002.0]
+    frame = {"review": ["a film", "long"], "verdict": ["good", "bad"], "who": codes}
+    pd.DataFrame(frame).to_parquet(tmp_path / "r.parquet")
+    status, _, err = extract(tmp_path / "r.parquet", "--users", "who")
+    assert status == 1
+    assert "column 'who' of --users: groups must name users as their table has" in err
+    assert "0307" not in err
+
+
 def test_columns_of_numbers_are_no_texts(tmp_path, extract):
     np.savez(tmp_path / "r.npz", review=np.array([4711, 2]), verdict=["good", "bad"])
     status, _, err = extract(tmp_path / "r.npz")
