@@ -48,7 +48,7 @@ def check_classes(param: str, table: Any, classes: Sequence[Any]) -> None:
     ValueError: rates must have the classes in their order, got them in another: values
     are taken by place. Pass them in the order of ['no', 'yes'].
     """
-    axis = getattr(table, "columns", getattr(table, "index", None))
+    axis: Any = getattr(table, "columns", getattr(table, "index", None))
     own, known = (list(axis) if hasattr(axis, "__len__") else []), list(classes)
     if own != known and len(own) == len(known) and {*own} == {*known}:
         raise ValueError(
