@@ -189,7 +189,8 @@ def _parser() -> argparse.ArgumentParser:
         help="default: those that are there of train, training, val, valid, "
         "validation, eval, evaluation, test, testing; another folder only by its name",
     )
-    add("--limit", type=count, help="take the first N of each split")
+    few = "take the first N of each split, for trials: no ledger pays for fits of them"
+    add("--limit", type=count, help=few)
     whose = (
         "whose image is whose: columns file, a path below DATA, and user; for "
         "`privfeat fit --groups`"

@@ -109,7 +109,14 @@ def _tables(data: Path, splits: Sequence[str] | None) -> dict[str, Path]:
             f"--splits must not be {CLASSES!r}: the names of the classes are there."
         )
     if data.is_dir():
-        found = {p.stem: p for p in sorted(data.iterdir()) if is_table(p)}
+        tables = sorted(p for p in data.iterdir() if is_table(p))
+        found = {path.stem: path for path in tables}
+        if len(found) < len(tables):
+            twice = next(p.stem for p in tables if p != found[p.stem])
+            raise ExtractError(
+                f"--data must hold one table of each split, but {data} has several "
+                f"named {twice}. Move the others away."
+            )
         wanted = splits or [name for name in SPLIT_NAMES if name in found]
         missing = next((name for name in wanted if name not in found), None)
         if missing is not None or not wanted:

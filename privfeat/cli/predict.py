@@ -11,12 +11,13 @@ file does not know: --of says what it was extracted from. For example
 
 import csv
 import io
+import json
 from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from privfeat.cli.shared import files, images, options, tables
+from privfeat.cli.shared import files, images, options, tables, terminal
 from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 
@@ -128,7 +129,33 @@ def _rows(args: Namespace, _: Any) -> tuple[Any, dict[str, Iterable[Any]]]:
             f"--of must be the table that {args.features} was extracted from, with a "
             f"row for each of its rows, got {args.of!r}."
         )
+    if hasattr(split, "metadata"):
+        _check_texts(args, split)
     return split.X, {args.id: values}
+
+
+def _check_texts(args: Namespace, split: Any) -> None:
+    """Raise CommandError unless the table has the texts that a file was made of."""
+    from privfeat.data import open_features
+    from privfeat.data.origin import digest_of_list
+
+    made = open_features(split.X.path).metadata.get("arguments", {})
+    listed = split.metadata.get("file_list_sha256")
+    if listed is None or "text" not in made:
+        terminal.warn(
+            f"rows of {args.features} are taken by place for those of {args.of}: "
+            "nothing in it says which they are."
+        )
+        return
+    texts = [tables.column_of(args.of, "--of", name) for name in made["text"]]
+    n_rows = len(split.y)
+    rows = [json.dumps(row) for row in zip(*texts, strict=True)]
+    labels = (split.y.tolist(), [-1] * n_rows)  # of texts without classes
+    if not any(digest_of_list(rows, own) == listed for own in labels):
+        raise CommandError(
+            f"--of must be the table that {args.features} was extracted from, with the "
+            f"same texts in their order, got {args.of!r}. Extract them again."
+        )
 
 
 def _check_source(args: Namespace, table: bool) -> None:

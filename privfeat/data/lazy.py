@@ -62,6 +62,8 @@ class LazyFeatures(OnDisk):
         Fingerprints of the files whose near-duplicates were left out of these rows.
     shards : tuple of str
         Fingerprints of the files that hold the rows of a joined one.
+    limited : bool
+        Whether they are the first ones of their records alone.
 
     Notes
     -----
@@ -77,6 +79,7 @@ class LazyFeatures(OnDisk):
     made: str | None = None
     chosen_by: tuple[str, ...] = ()
     shards: tuple[str, ...] = ()
+    limited: bool = False
 
     ndim = 2
     _pid = -1  # of the process that opened the file

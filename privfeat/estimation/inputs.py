@@ -25,6 +25,7 @@ from privfeat._warnings import warn
 from privfeat.data import LazyFeatures
 from privfeat.data.users import ids_of
 from privfeat.estimation.names import check_names
+from privfeat.exceptions import PrivacyError
 
 _FLOATS = (np.float64, np.float32, np.float16)
 
@@ -65,7 +66,8 @@ def validated(
         X, y = read_rows(estimator, X, y=y, multi_output=True)
     if (columns := getattr(estimator, "feature_names_in_", None)) is not None:
         check_names(estimator.get_params(deep=False), columns)
-    return X, y, check_users(groups, estimator.max_group_size, X.shape[0], *as_given)
+    most, ledger = estimator.max_group_size, estimator.ledger
+    return X, y, check_users(groups, most, X.shape[0], *as_given, ledger=ledger)
 
 
 def known_features(estimator: Any) -> str:
@@ -210,11 +212,16 @@ class Users:
 
 
 def check_users(
-    groups: ArrayLike | None, max_group_size: int | None, n_samples: int, *given: Any
+    groups: ArrayLike | None,
+    max_group_size: int | None,
+    n_samples: int,
+    *given: Any,
+    ledger: Any = None,
 ) -> Users | None:
     """Return whose the records are, or None where each is protected on its own.
 
-    ``given``: ``X`` and ``y``, as far as there are.
+    ``given``: ``X`` and ``y``, as far as there are. ``ledger``: what is charged, if
+    anything is.
 
     ValueError if only one of ``groups`` and ``max_group_size`` is given, there is not
     one user for each record, or pandas has users or labels in another order.
@@ -222,6 +229,7 @@ def check_users(
     for labels in given[1:]:
         check_labels(labels, given[0])
     warn_of_unused_groups(given[0] if given else None, groups)
+    check_all_records(given[0] if given else None, ledger)
     if groups is None and max_group_size is None:
         return None
     if max_group_size is None:
@@ -241,6 +249,24 @@ def check_users(
         raise ValueError("groups must hold one user for each row of X.")
     check_order("groups", groups, *given)
     return Users(ids, int(max_group_size))
+
+
+def check_all_records(X: Any, ledger: Any) -> None:
+    """Raise PrivacyError if ``X`` is the first rows of a data set that has a ledger.
+
+    One record less lets another one in, and neighbouring data sets differ in two rows
+    or, of users, in many. Without a ledger there is a warning: the rows may be public.
+    """
+    given = (X, *rows_of_callers())
+    if all(getattr(rows, "limited", False) is not True for rows in given):
+        return
+    what = (
+        "X holds the first records of its data set alone (--limit): one record less "
+        "lets another one in, which no statement covers. Extract all of them"
+    )
+    if ledger is not None:
+        raise PrivacyError(f"{what}, to fit or measure for a charge.")
+    warn(f"{what} before something is released.")
 
 
 def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:

@@ -134,7 +134,7 @@ def private_evaluation(
     has_scores = check_bool("scores", scores) and hasattr(model, "predict_proba")
     method = "predict_proba" if has_scores and not regressor else "predict"
     rows = rows_of(model, X)
-    users = _users(groups, max_group_size, len(rows), X, y)
+    users = _users(groups, max_group_size, len(rows), X, y, ledger=ledger)
     budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         lambda shorten: record_by_record(model, method, rows, shorten),
@@ -212,7 +212,7 @@ def evaluation_of_predictions(
         check_classes("predictions", predictions, np.asarray(classes).tolist())
     given = array_of(predictions)
     n_records = len(given) if given.ndim else 0
-    users = _users(groups, max_group_size, n_records, predictions, y)
+    users = _users(groups, max_group_size, n_records, predictions, y, ledger=ledger)
     budget = PrivateEvaluation(epsilon, delta, adjacency, ledger, random_state, users)
     return measured(
         lambda shorten: shorten(given),
@@ -227,7 +227,9 @@ def evaluation_of_predictions(
     )
 
 
-def _users(groups: Any, most: int | None, n_records: int, *given: Any) -> Any:
+def _users(
+    groups: Any, most: int | None, n_records: int, *given: Any, ledger: Any
+) -> Any:
     if most is not None:
         check_int("max_group_size", most, low=1)
-    return check_users(groups, most, n_records, *given)
+    return check_users(groups, most, n_records, *given, ledger=ledger)

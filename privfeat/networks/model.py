@@ -110,7 +110,9 @@ class DPSGDModel(DPSGDParameters, ABC):
                 f"augmentation must be 'none' for records of shape {shape}, got "
                 f"{self.augmentation!r}."
             )
-        users = check_users(groups, self.max_group_size, len(records), X, y)
+        users = check_users(
+            groups, self.max_group_size, len(records), X, y, ledger=self.ledger
+        )
         fitted = problem.fitted | {
             "input_shape_": tuple(shape),
             "n_outputs_": problem.n_outputs,

@@ -144,7 +144,7 @@ def planned_steps(
     TypeError or ValueError if a step refuses a parameter, that many features, sparse
     rows or ``y``; UnsupportedEventError if a step samples records.
     """
-    plans, width = {}, n_features
+    plans, width, behind = {}, n_features, False
     for step in steps:
         if step.private:
             if is_sparse and not get_tags(step.estimator).input_tags.sparse:
@@ -154,8 +154,10 @@ def planned_steps(
             if given is not None:
                 with without_warnings():  # its fit warns again
                     step.estimator.check_targets(*given, width)
+        behind |= step.private
         if step is not steps[-1]:
-            width, is_sparse = _after(step, width, first=step is steps[0])
+            first = step is steps[0]
+            width, is_sparse = _after(step, width, first=first, behind=behind)
             if given is not None and not is_sparse:
                 made = f"what step {step.name!r} makes of the records"
                 n_bytes = _COPIES * 8.0 * width * number_of(given[0])
@@ -200,8 +202,12 @@ def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
 _HASHED = {"dict": {"a": 1.0}, "pair": [("a", 1.0)], "string": ["a"]}
 
 
-def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
-    """Return how many columns a step makes of so many, and whether they are sparse."""
+def _after(step: Step, width: int, *, first: bool, behind: bool) -> tuple[int, bool]:
+    """Return how many columns a step makes of so many, and whether they are sparse.
+
+    ``behind`` a private step it must take a row of zeros, which stands for a record
+    that it refuses: TypeError or ValueError, else after the charge.
+    """
     if step.private:
         return int(step.estimator.n_outputs(width)), False
     if isinstance(step.estimator, PublicColumns):
@@ -222,7 +228,7 @@ def _after(step: Step, width: int, *, first: bool) -> tuple[int, bool]:
         try:
             made = fitted.transform(row)
         except (TypeError, ValueError):
-            if not step.declared:
+            if behind or not step.declared:
                 raise
             return _told(step)  # 0 is no category, an array has no names
     return int(made.shape[1]), sparse.issparse(made)

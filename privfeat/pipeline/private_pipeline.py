@@ -197,7 +197,9 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
         rows = rows_of(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)
-        users = check_users(groups, self.max_group_size, number_of(rows), X, y)
+        users = check_users(
+            groups, self.max_group_size, number_of(rows), X, y, ledger=self.ledger
+        )
         rows, left = through_public_steps(rows, steps)
         if y is None and hasattr(left[-1].estimator, "predict"):
             raise ValueError("fit requires y to be passed, but the target y is None.")

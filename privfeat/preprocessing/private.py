@@ -116,7 +116,9 @@ class PrivateStep(PrivateEstimator, ABC):
         n_features = getattr(self, "n_features_in_", 0)
         plan = self.planned(n_features)
         self._check_size(n_features)
-        users = check_users(groups, self.max_group_size, n_records, X, y)
+        users = check_users(
+            groups, self.max_group_size, n_records, X, y, ledger=self.ledger
+        )
         check_devices(private=plan.private)
         fit = private_fit(
             self,

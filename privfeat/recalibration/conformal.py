@@ -154,7 +154,7 @@ class ConformalClassifier(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator
             raise ValueError("estimator must predict one label a record, got several.")
         rows, codes = labelled_rows(self.estimator, X, y)
         most = None if groups is None else 1
-        users = check_users(groups, most, len(rows), X, y)
+        users = check_users(groups, most, len(rows), X, y, ledger=self.ledger)
         budget = PrivateEvaluation(
             self.epsilon,
             self.delta,

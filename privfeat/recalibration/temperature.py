@@ -24,7 +24,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
-from privfeat.estimation.inputs import seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import check_all_records, seed_of, warn_of_unused_groups
 from privfeat.metrics.predictions import (
     assumed_of,
     codes_of,
@@ -157,6 +157,7 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             warn_of_unused_groups(X, None)
+            check_all_records(X, self.ledger)
             made = self.estimator, "predict_proba", features
             log_p = record_by_record(*made, self._logarithms)
             known = [

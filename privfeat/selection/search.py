@@ -25,6 +25,7 @@ from privfeat.data.sharing import check_apart
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import (
+    check_all_records,
     floats_of,
     known_features,
     seed_of,
@@ -223,6 +224,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
             fewest=(fewest := fewest_records(fraction)),
         )
         warn_of_unused_groups(X, None)
+        check_all_records(X, self.ledger)
         fit = private_selection(
             self,
             statement,

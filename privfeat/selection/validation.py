@@ -168,7 +168,7 @@ def private_cross_val_score(
     if not hasattr(estimator, "steps"):  # a first step may read dates
         check_columns(X=X)
     rows, labels = read_records(validated, X, y)
-    users = check_users(groups, max_group_size, len(labels), X, y)
+    users = check_users(groups, max_group_size, len(labels), X, y, ledger=ledger)
     n_units = len(labels) if users is None else users.n_users
     most = 1 if users is None else users.max_group_size
     width = Width.of(confidence, most)

@@ -133,7 +133,9 @@ def test_predict_takes_the_column_of_the_table_that_texts_are_of(
     rest = ("--model", model, "--features", features, "--out", out, "--id", "who")
     table = tmp_path / "texts.csv"
     table.write_text("\n".join(["who,text", *(f"p{i},words" for i in range(60))]))
-    assert run("predict", *rest, "--of", table)[0] == 0
+    status, _, err = run("predict", *rest, "--of", table)
+    assert status == 0
+    assert "nothing in it says which they are" in err
     header, *rows = read(out)
     assert header == ["row", "who", "class", "name"]
     assert [row[1] for row in rows] == [f"p{i}" for i in range(60)]

@@ -37,7 +37,10 @@ def test_report_refuses_a_table_of_training(fails, folder, tmp_path):
         (["p", 30, "", SECRET, "ill"], "column 'clinic' must hold the categories"),
         (["p", 30, "", "Bonn", SECRET], "column 'outcome' must hold the categories"),
         (["p", 30, "", "Bonn", ""], "column 'outcome' must have no missing value"),
-        ([" ", 30, "", "Bonn", "ill"], "'patient' of --users: groups must name the user"),
+        (
+            [" ", 30, "", "Bonn", "ill"],
+            "'patient' of --users: groups must name",
+        ),
         (["p", 30, "", "Bonn"], "as many values in each other"),
     ],
 )
@@ -203,9 +206,7 @@ def test_rows_without_a_user_are_refused_in_arrays_too(tmp_path, nobody):
         "ill": {"kind": "category", "categories": ["0", "1"]},
         "who": {"kind": "ignored"},
     }
-    with pytest.raises(
-        CommandError, match="--users: groups must name the user"
-    ):
+    with pytest.raises(CommandError, match="--users: groups must name the user"):
         Declared(columns, "ill", "who").read(str(path))
 
 

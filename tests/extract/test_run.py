@@ -204,13 +204,6 @@ def test_extract_refuses_names_that_no_file_holds(images, scatter, tmp_path, pla
     assert not (tmp_path / "out.h5.partial").exists()
 
 
-def test_extract_limits_each_split(images, scatter, tmp_path):
-    assert scatter(images, "--limit", 3)[0] == 0
-    file = open_features(tmp_path / "out.h5")
-    assert {name: len(split) for name, split in file.items()} == {"train": 3, "test": 3}
-    assert file.metadata["limit"] == 3
-
-
 def test_extract_takes_the_splits_asked_for(images, scatter, tmp_path):
     assert scatter(images, "--splits", "test")[0] == 0
     assert set(open_features(tmp_path / "out.h5")) == {"test"}

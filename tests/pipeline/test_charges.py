@@ -5,7 +5,13 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OrdinalEncoder
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OrdinalEncoder,
+    PowerTransformer,
+    StandardScaler,
+)
 
 from privfeat import (
     DPLeastSquares,
@@ -231,3 +237,20 @@ def test_bounds_taken_from_the_records_warn_before_the_charge(data, ledger):
     with pytest.warns(PrivacyWarning, match="the least and the greatest") as caught:
         PrivatePipeline(steps, ledger=ledger).fit(X, y)
     assert sum("the greatest" in str(each.message) for each in caught) == 1
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        StandardScaler().fit(np.arange(20.0).reshape(10, 2)),
+        PowerTransformer("box-cox").fit(np.arange(1.0, 31.0).reshape(10, 3)),
+    ],
+    ids=["of other columns", "no zeros"],
+)
+def test_a_declared_step_is_tried_before_the_charge(ledger, data, late):
+    step = FrozenEstimator(late)
+    model = pipeline(DPStandardScaler(bounds=(-4, 4)), step, CLF, ledger=ledger)
+    for call in (lambda: model.planned(data[0].shape[1]), lambda: model.fit(*data)):
+        with pytest.raises(ValueError, match=r"expecting 2 features|strictly positive"):
+            call()
+    assert not ledger.history

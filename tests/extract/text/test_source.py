@@ -162,6 +162,16 @@ def test_a_row_without_a_user_is_refused(table, extract, nobody):
     assert SECRET not in err
 
 
+def test_two_tables_of_one_split_are_refused(table, extract, tmp_path):
+    """The one whose name ends last was taken, an export of last year perhaps."""
+    table((SECRET, "good", "a"), name="data/train.csv")
+    np.savez(tmp_path / "data" / "train.npz", review=np.array(["old"]))
+    status, _, err = extract(tmp_path / "data")
+    assert status == 1
+    assert "has several named train" in err
+    assert not (tmp_path / "out.h5").exists()
+
+
 def test_users_that_became_floats_are_refused(extract, tmp_path):
     """Persons whose codes have 18 digits passed for one."""
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")

@@ -1,0 +1,35 @@
+"""The first records of a data set, which are for trials."""
+
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+
+from privfeat import DPNearestMean, PrivacyLedger
+from privfeat.data import open_features
+from privfeat.exceptions import PrivacyError, PrivacyWarning
+
+
+def test_extract_limits_each_split(images, scatter, tmp_path):
+    assert scatter(images, "--limit", 3)[0] == 0
+    file = open_features(tmp_path / "out.h5")
+    assert {name: len(split) for name, split in file.items()} == {"train": 3, "test": 3}
+    assert file.metadata["limit"] == 3
+
+
+@pytest.mark.filterwarnings("ignore:random_state makes")
+def test_the_first_records_alone_are_for_trials(images, scatter, tmp_path):
+    """One record less lets another one in: two rows changed, and one was stated."""
+    assert scatter(images, "--limit", 5)[0] == 0
+    split = open_features(tmp_path / "out.h5")["train"]
+    with pytest.warns(PrivacyWarning, match="X holds the first records of its data"):
+        DPNearestMean(epsilon=1.0, classes=[0, 1], random_state=0).fit(split.X, split.y)
+    ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=9.0, delta=1e-5)
+    clf = DPNearestMean(epsilon=1.0, classes=[0, 1], ledger=ledger, random_state=0)
+    with pytest.raises(PrivacyError, match="one record less lets another one in"):
+        clf.fit(split.X, split.y)
+    with pytest.raises(PrivacyError, match="one record less lets another one in"):
+        make_pipeline(Normalizer(), clf).fit(split.X, split.y)
+    assert not ledger.history
+    assert scatter(images, "--overwrite")[0] == 0
+    split = open_features(tmp_path / "out.h5")["train"]
+    clf.fit(split.X, split.y)
