@@ -24,6 +24,8 @@ from privfeat.core.sums.processes import Team, all_processes
 
 __all__ = ["all_processes", "initialize"]
 
+_OWN_HOST = ("localhost", "127.0.0.1", "[::1]")
+
 
 def initialize(**arguments: Any) -> None:
     """Connect the processes of one job; call it first, once in each.
@@ -49,7 +51,8 @@ def initialize(**arguments: Any) -> None:
 
     On CPUs the processes talk by gloo. Exact sums, and samples of the records, travel
     between them unencrypted and without noise: the network must be trusted as the hosts
-    are.
+    are. The first process waits for the others on all its addresses, or on this host
+    alone if it is ``localhost``; ``coordinator_bind_address`` names another.
     """
     import jax
 
@@ -61,6 +64,9 @@ def initialize(**arguments: Any) -> None:
         jax.config.update(  # type: ignore[no-untyped-call]
             "jax_enable_preemption_service", False
         )
+    address = str(arguments.get("coordinator_address"))
+    if address.rpartition(":")[0] in _OWN_HOST:  # else it listens to all hosts
+        arguments = {"coordinator_bind_address": address} | arguments
     jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
     # once they have met, all notice at once if one ends
     Team(jax.process_index(), jax.process_count()).check_same("job", b"")

@@ -3,11 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from privfeat import DPFC, PrivacyError, PrivacyLedger
+from privfeat.distributed import initialize
 from privfeat.estimation.fitting import agreed
 from privfeat.estimation.team import check_team
 from tests.teams import Board, Thread
@@ -151,3 +153,17 @@ def test_rows_that_one_process_has_in_another_order_are_found(first, last):
     same = {"targets": np.zeros(4096, int)}
     found = said("shared", same | {"features": rows}, same | {"features": other})
     assert "the same rows" in found
+
+
+@pytest.mark.parametrize(
+    ("host", "bound"), [("localhost", True), ("127.0.0.1", True), ("node0", False)]
+)
+def test_a_job_on_one_host_listens_there_alone(monkeypatch, host, bound):
+    """The first process listened on all addresses of the machine."""
+    told = []
+    monkeypatch.setattr(
+        jax.distributed, "initialize", lambda **given: told.append(given)
+    )
+    initialize(coordinator_address=f"{host}:1", num_processes=1, process_id=0)
+    found = told[0].get("coordinator_bind_address")
+    assert found == (f"{host}:1" if bound else None)
