@@ -1,5 +1,6 @@
 """Exit statuses, and who speaks JSON, are those of the page about commands."""
 
+import argparse
 import gc
 import json
 import os
@@ -191,9 +192,9 @@ def test_status_130_is_of_an_interrupt(run, plant):
 
 
 def test_an_interrupt_before_the_command_is_known_has_its_status(monkeypatch, capsys):
-    def interrupt():
+    def interrupt(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("privfeat.cli.build_parser", interrupt)
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", interrupt)
     assert main(["statement", "m"]) == 130
     assert capsys.readouterr().err == "privfeat: interrupted.\n"
