@@ -6,7 +6,7 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from importlib.util import find_spec
 from numbers import Integral, Real
 from types import FrameType
@@ -118,14 +118,17 @@ def require(purpose: str, package: str, *, extra: str) -> None:
         )
 
 
-def check_labels(y: Any, X: Any) -> None:
+def check_labels(y: Any, X: Any) -> list[Any]:
     """Raise ValueError if labels of pandas have the index of X in another order.
 
-    Or if those have that scikit-learn was given, which has cut both since.
+    Or if those have that scikit-learn was given, which has cut both since. Return X and
+    the rows that scikit-learn was given.
     """
+    given = _given_to_callers()
     check_order("y", y, X)
-    for rows, labels in _given_to_callers():
+    for rows, labels in given:
         check_order("y", labels, rows)
+    return [X, *(rows for rows, _ in given)]
 
 
 def check_order(name: str, values: Any, *given: Any) -> None:
@@ -134,6 +137,8 @@ def check_order(name: str, values: Any, *given: Any) -> None:
     Or of the rows that scikit-learn was given, of which it made an array. ``values``
     are one for each row, such as labels or users.
     """
+    if not hasattr(type(values), "index"):  # an array
+        return
     for rows in (*given, *rows_of_callers()):
         if without_data(_stand_in_another_order, values, rows):
             raise ValueError(
@@ -160,17 +165,22 @@ def _stand_in_another_order(values: Any, X: Any) -> bool:
     return bool(found.tolist() == as_often.tolist())
 
 
-def rows_of_callers() -> Iterator[Any]:
-    """Yield the rows that scikit-learn, which called this, was given: it cut them."""
-    return (rows for rows, _ in _given_to_callers())
+def rows_of_callers() -> list[Any]:
+    """Return the rows that scikit-learn, which called this, was given."""
+    return [rows for rows, _ in _given_to_callers()]
 
 
-def _given_to_callers() -> Iterator[tuple[Any, Any]]:
-    """Yield rows and labels, or None, of each caller that is scikit-learn."""
+def _given_to_callers() -> list[tuple[Any, Any]]:
+    """Return the rows and labels that scikit-learn, which called this, was given.
+
+    It cut them. Labels are None where it got none.
+    """
     frame: FrameType | None = sys._getframe(1)
+    found = []
     while frame is not None:
         # ``exec`` runs code without a name
         name = str(frame.f_globals.get("__name__"))
         if name.startswith("sklearn.") and "X" in frame.f_locals:
-            yield frame.f_locals["X"], frame.f_locals.get("y")
+            found.append((frame.f_locals["X"], frame.f_locals.get("y")))
         frame = frame.f_back
+    return found

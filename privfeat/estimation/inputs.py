@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._checks import check_labels, check_order, rows_of_callers
+from privfeat._checks import check_labels, check_order
 from privfeat._messages import (
     SPARSE,
     array_of,
@@ -215,21 +215,20 @@ def check_users(
     groups: ArrayLike | None,
     max_group_size: int | None,
     n_samples: int,
-    *given: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
     ledger: Any = None,
 ) -> Users | None:
     """Return whose the records are, or None where each is protected on its own.
 
-    ``given``: ``X`` and ``y``, as far as there are. ``ledger``: what is charged, if
+    ``X`` and ``y`` are None where there are none. ``ledger``: what is charged, if
     anything is.
 
     ValueError if only one of ``groups`` and ``max_group_size`` is given, there is not
     one user for each record, or pandas has users or labels in another order.
     """
-    for labels in given[1:]:
-        check_labels(labels, given[0])
-    warn_of_unused_groups(given[0] if given else None, groups)
-    check_all_records(given[0] if given else None, ledger)
+    check_given(X, y, groups, ledger)
     if groups is None and max_group_size is None:
         return None
     if max_group_size is None:
@@ -247,39 +246,34 @@ def check_users(
     ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
-    check_order("groups", groups, *given)
+    check_order("groups", groups, X, y)
     return Users(ids, int(max_group_size))
 
 
-def check_all_records(X: Any, ledger: Any) -> None:
-    """Raise PrivacyError if ``X`` is the first rows of a data set that has a ledger.
-
-    One record less lets another one in, and neighbouring data sets differ in two rows
-    or, of users, in many. Without a ledger there is a warning: the rows may be public.
-    """
-    given = (X, *rows_of_callers())
-    if all(getattr(rows, "limited", False) is not True for rows in given):
-        return
-    what = (
-        "X holds the first records of its data set alone (--limit): one record less "
-        "lets another one in, which no statement covers. Extract all of them"
-    )
-    if ledger is not None:
-        raise PrivacyError(f"{what}, to fit or measure for a charge.")
-    warn(f"{what} before something is released.")
-
-
-def warn_of_unused_groups(X: Any, groups: ArrayLike | None) -> None:
-    """Warn if ``X`` is of a file that says whose each row is, and nobody asked.
+def check_given(X: Any, y: Any, groups: ArrayLike | None, ledger: Any = None) -> None:
+    """Refuse, or warn of, what is known of rows and labels and the caller forgot.
 
     Also where a step of a pipeline, or a search, made an array of such rows before.
-    No error: to protect each row by itself is a choice, and the statement names it.
+
+    Labels of pandas in another order than the rows are refused (`check_labels`). That a
+    feature file says whose each row is, without ``groups``, is a warning: to protect
+    each row by itself is a choice, and the statement names it. The first rows alone of
+    a data set are refused with a ``ledger``, by PrivacyError: one record less lets
+    another one in, and neighbouring data sets differ in two rows or, of users, in many.
+    Without one there is a warning: the rows may be public.
     """
-    if groups is None and any(
-        getattr(rows, "has_groups", False) is True for rows in (X, *rows_of_callers())
-    ):
+    given = check_labels(y, X)
+    if groups is None and any(getattr(r, "has_groups", False) is True for r in given):
         warn(
             "X is of a file that says whose each row is, but groups is None: each row "
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
             "(to a pipeline as STEP__groups) and max_group_size."
         )
+    if any(getattr(rows, "limited", False) is True for rows in given):
+        what = (
+            "X holds the first records of its data set alone (--limit): one record "
+            "less lets another one in, which no statement covers. Extract all of them"
+        )
+        if ledger is not None:
+            raise PrivacyError(f"{what}, to fit or measure for a charge.")
+        warn(f"{what} before something is released.")

@@ -24,7 +24,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
-from privfeat.estimation.inputs import check_all_records, seed_of, warn_of_unused_groups
+from privfeat.estimation.inputs import check_given, seed_of
 from privfeat.metrics.predictions import (
     assumed_of,
     codes_of,
@@ -156,8 +156,7 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
             self.__dict__.pop("privacy_", None)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
-            warn_of_unused_groups(X, None)
-            check_all_records(X, self.ledger)
+            check_given(X, y, None, self.ledger)
             made = self.estimator, "predict_proba", features
             log_p = record_by_record(*made, self._logarithms)
             known = [

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
-from privfeat._checks import check_int, check_labels, check_order
+from privfeat._checks import check_int, check_order
 from privfeat._messages import list_of, without_data
 from privfeat._warnings import warn
 from privfeat.core.accounting.folds import covered_rows, uncovered_choice
 from privfeat.core.noise.keys import KeyStream
 from privfeat.data.users import ROUNDED, user_of
-from privfeat.estimation.inputs import warn_of_unused_groups
+from privfeat.estimation.inputs import check_given
 from privfeat.selection.affordable import check_affordable, fits_of
 from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
 
@@ -147,8 +147,7 @@ class HashKFold(BaseCrossValidator):
             fits do not get them. That ids repeat is for the owner of the records.
         """
         n_samples = without_data(_count_rows, X)
-        warn_of_unused_groups(X, groups)  # the fits get rows that do not tell it
-        check_labels(y, X)
+        check_given(X, y, groups)  # the fits get rows that do not tell it
         check_order("groups", groups, X, y)
         if groups is None and self.key is not None:
             raise ValueError(

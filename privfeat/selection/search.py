@@ -25,11 +25,10 @@ from privfeat.data.sharing import check_apart
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import (
-    check_all_records,
+    check_given,
     floats_of,
     known_features,
     seed_of,
-    warn_of_unused_groups,
 )
 from privfeat.estimation.labels import encode_labels
 from privfeat.selection.inputs import (
@@ -223,8 +222,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
             candidates=self.param_distributions,
             fewest=(fewest := fewest_records(fraction)),
         )
-        warn_of_unused_groups(X, None)
-        check_all_records(X, self.ledger)
+        check_given(X, y, None, self.ledger)
         fit = private_selection(
             self,
             statement,
