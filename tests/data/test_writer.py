@@ -1,6 +1,7 @@
 import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import h5py
 import numpy as np
@@ -230,3 +231,28 @@ def test_rows_of_users_are_not_written_without_them_in_silence(tmp_path):
         warnings.simplefilter("error")
         kept = {"train": (split.X, split.y, split.groups)}
         write_features(second, kept, overwrite=True)
+
+
+def test_a_writer_that_goes_on_takes_no_record_twice(tmp_path):
+    """The same lines, run again after a kill, wrote each record a second time."""
+    path, rows = tmp_path / "features.h5", np.eye(4, dtype=np.float32)
+
+    def lines(stop):
+        with FeatureWriter(path, n_features=4, dtype="float32") as writer:
+            for number in range(stop):
+                writer.append("train", rows[number : number + 1], [0])
+            writer.finish(class_names=["a"])
+
+    with (
+        suppress(RuntimeError),
+        FeatureWriter(path, n_features=4, dtype="float32") as writer,
+    ):
+        writer.append("train", rows[:2], [0, 0])
+        raise RuntimeError
+    with pytest.raises(ValueError, match="rows would stand twice in the file"):
+        lines(4)
+    with FeatureWriter(path, n_features=4, dtype="float32") as writer:
+        seen = writer.position("train").seen
+        writer.append("train", rows[seen:], [0] * (4 - seen))
+        writer.finish(class_names=["a"])
+    np.testing.assert_array_equal(open_features(path)["train"].X[:], rows)

@@ -115,9 +115,11 @@ class FeatureWriter:
             self._lock.release()
             raise
         self.resumed = bool(self._splits)
+        self._to_ask = {*self._splits}  # splits whose rows nobody knows of yet
 
     def position(self, split: str) -> Position:
         """Return how far ``split`` has been written, (0, 0) if not begun."""
+        self._to_ask.discard(split)
         rows = self._splits.get(split, SplitRows({}))
         return Position(rows.n_rows + rows.n_skipped, rows.n_rows)
 
@@ -159,7 +161,9 @@ class FeatureWriter:
         Raises
         ------
         TypeError, ValueError
-            If shapes or types do not fit, or a feature is not finite.
+            If shapes or types do not fit, or a feature is not finite. Also if an
+            interrupted run is continued, and nobody asked for the `position` of the
+            split: a record that is appended again would count twice.
         OSError
             If the disk is full or fails.
         """
@@ -168,6 +172,12 @@ class FeatureWriter:
         )
         if not split or "/" in split or split.startswith("."):
             raise ValueError(f"split must be a plain name, got {split!r}.")
+        if split in self._to_ask:
+            raise ValueError(
+                f"append must go on where split {split!r} was left, got no question "
+                "for it: rows would stand twice in the file. Skip as many records as "
+                f"position({split!r}).seen says, or begin anew with overwrite=True."
+            )
         columns = {name: kind_of_rows(array) for name, array in arrays.items()}
         rows = self._splits.setdefault(split, SplitRows(columns))
         if rows.columns != columns:
