@@ -216,6 +216,12 @@ def open_images(
             )
         users = file[labels].parent.get("groups")
         columns = [file[labels], *([] if users is None else [users])]
+        if not all(map(_is_whole, (file[images], *columns))):
+            raise FeatureFileError(
+                f"{path} must hold its images, labels and users whole, got some that "
+                "lie in other files, or were never written: HDF5 reads zeros there if "
+                "they are missing. Copy them into one file."
+            )
         if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
                 f"{path} must hold as many labels in {labels!r}, and groups if there "
@@ -226,6 +232,16 @@ def open_images(
         found, *groups = map(_column, columns)
     stored = StoredImages(path, images, shape, bool(groups), written)
     return ImageFile(stored, found, text, groups[0] if groups else None)
+
+
+def _is_whole(dataset: h5py.Dataset) -> bool:
+    """Return whether all values of a dataset are stored in its own file."""
+    if dataset.is_virtual or dataset.external:
+        return False
+    if dataset.chunks is None:
+        return dataset.id.get_storage_size() >= dataset.nbytes
+    chunks = map(math.ceil, np.divide(dataset.shape, dataset.chunks))
+    return bool(dataset.id.get_num_chunks() == math.prod(chunks))
 
 
 def _written(path: str) -> tuple[int, int]:

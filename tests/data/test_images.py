@@ -259,3 +259,32 @@ def test_a_test_of_the_training_images_is_refused(tmp_path, pixels):
         file["test"] = file["train"]  # another name of the same dataset
     with pytest.raises(FeatureFileError, match="must not hold one dataset as 'train'"):
         has_test(path, "train", "test")
+
+
+@pytest.mark.parametrize("name", ["images", "labels", "groups"])
+@pytest.mark.parametrize("fault", ["virtual", "unwritten", "in part", "external"])
+def test_images_that_are_not_in_the_file_are_refused(tmp_path, pixels, name, fault):
+    """HDF5 reads zeros there: black images, of one class and of one user."""
+    columns = {"images": pixels, "labels": np.arange(N) % 2, "groups": np.arange(N)}
+    path, values = tmp_path / "some.h5", columns.pop(name)
+    kind = {"shape": values.shape, "dtype": values.dtype}
+    with h5py.File(path, "w") as file:
+        group = file.create_group("train")
+        for other, content in columns.items():
+            group[other] = content
+        if fault == "virtual":
+            layout = h5py.VirtualLayout(**kind)
+            layout[:] = h5py.VirtualSource("gone.h5", name, values.shape)
+            group.create_virtual_dataset(name, layout)
+        elif fault == "external":
+            raw = [(str(tmp_path / "raw"), 0, h5py.h5f.UNLIMITED)]
+            group.create_dataset(name, external=raw, **kind)
+        elif fault == "in part":
+            group.create_dataset(name, chunks=(5, *values.shape[1:]), **kind)
+            group[name][:5] = values[:5]
+        else:
+            group.create_dataset(name, **kind)
+    with pytest.raises(
+        FeatureFileError, match="must hold its images, labels and users"
+    ):
+        open_images(path)
