@@ -67,6 +67,10 @@ class TimmStream:
             yield image, _number(label)
 
 
+# Folders of images, which `open_folder` reads.
+_FOLDERS = ("torch/image_folder", "torch/folder")
+
+
 def open_timm(
     data: str, data_dir: Path | None, splits: Sequence[str] | None, workspace: Path
 ) -> Source:
@@ -87,7 +91,14 @@ def open_timm(
             f"--data {data} needs --data-dir, the folder where it is or is "
             "downloaded to."
         )
+    if data.lower() in _FOLDERS:
+        raise ExtractError(
+            f"--data must be the folder itself, got {data}: each split would number "
+            "its own classes, and one that is missing be all images. Pass --data "
+            f"{data_dir}."
+        )
     opened: dict[str, Any] = {}
+    names: list[list[str] | None] = []
     for split in splits or ("train", "test"):
         try:
             with one_at_a_time(workspace):
@@ -116,6 +127,12 @@ def open_timm(
                 f"--data {data} must be a data set that can be read or downloaded, but "
                 f"split {split!r} failed: {one_line(error)}"
             ) from error
+        names.append(_class_names(dataset))
+        if names[-1] != names[0]:
+            raise ExtractError(
+                f"--data {data} must have one list of classes, but that of split "
+                f"{split!r} is another. Extract its splits one by one."
+            )
         listed = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
         streams = type(dataset).__name__.startswith("Iterable")
         opened[split] = (
@@ -123,7 +140,7 @@ def open_timm(
             if listed and not streams
             else TimmStream(dataset)
         )
-    return Source(name=data, splits=opened, class_names=_class_names(dataset))
+    return Source(name=data, splits=opened, class_names=names[0])
 
 
 def _gives_files(data: str) -> bool:

@@ -157,11 +157,10 @@ def test_timm_data_never_takes_the_neighbour_of_a_bad_image(provide, network, tm
     assert all(file.closed for file, _ in dataset.reader)
 
 
-@pytest.mark.parametrize("data", ["torch/nothing", "torch/image_folder"])
-def test_timm_data_that_is_not_there_is_one_line(network, tmp_path, data):
-    status, out, err = network(data, "--data-dir", tmp_path / "none")
+def test_timm_data_that_is_not_there_is_one_line(network, tmp_path):
+    status, out, err = network("torch/nothing", "--data-dir", tmp_path / "none")
     assert status == 1
-    assert err.startswith(f"privfeat-extract: error: --data {data} must be a data set")
+    assert err.startswith("privfeat-extract: error: --data torch/nothing must be")
     assert err.count("\n") == 1
     assert not out
 
@@ -171,14 +170,39 @@ def sixteen_bits():
     return image_module.fromarray(ramp)
 
 
-def test_timm_data_from_folders_keeps_sixteen_bits(tmp_path):
+def test_timm_data_from_folders_keeps_sixteen_bits(provide, tmp_path):
     """Torchvision's own reader of folders gives white."""
     for name in ("a", "b"):
         (tmp_path / "train" / name).mkdir(parents=True)
         sixteen_bits().save(tmp_path / "train" / name / "1.png")
-    source = open_timm("torch/image_folder", tmp_path, ["train"], tmp_path)
+    folders = pytest.importorskip("torchvision").datasets.ImageFolder
+    provide(folders(tmp_path / "train"))  # as that of ImageNet is
+    source = open_timm("torch/imagenet", tmp_path, ["train"], tmp_path)
     image, _ = source.splits["train"].load(0)
     assert len(np.unique(np.asarray(image))) == 20
+
+
+@pytest.mark.parametrize("data", ["torch/image_folder", "torch/folder"])
+def test_timm_reads_no_folder_of_images(network, tmp_path, data):
+    """Splits numbered their own classes, and a missing one was all images."""
+    status, _, err = network(data, "--data-dir", tmp_path)
+    assert status == 1
+    assert f"Pass --data {tmp_path}." in err
+
+
+def test_splits_of_other_classes_are_refused(monkeypatch, network):
+    """Labels of the first one got the names of the last."""
+    names = iter([["a", "b"], ["b", "c"]])
+
+    def create(*given, **options):
+        dataset = Listed()
+        dataset.classes = next(names)
+        return dataset
+
+    monkeypatch.setattr("timm.data.dataset_factory.create_dataset", create)
+    status, _, err = network("torch/cifar10", *HERE)
+    assert status == 1
+    assert "must have one list of classes, but that of split 'test' is another" in err
 
 
 class SixteenBits:
