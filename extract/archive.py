@@ -108,6 +108,8 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
         # by its first bytes: a tar archive may hold a zip archive at its end
         if _head(path).startswith(ZIP):
             with zipfile.ZipFile(path) as archive:
+                if min((m.header_offset for m in archive.infolist()), default=0):
+                    raise zipfile.BadZipFile("another archive stands before it")
                 names = [m.filename for m in archive.infolist() if not m.is_dir()]
                 folders = [m.filename for m in archive.infolist() if m.is_dir()]
             readable = path
@@ -164,9 +166,9 @@ def _members_of(path: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:
                 spans[name] = spans[first]
             elif member.isdir():
                 folders.append(name)
-            elif is_image(name):
+            elif member.issym() or is_image(name):
                 raise tarfile.ReadError(
-                    "a name of an image leads to another file; pack it by tar -h"
+                    "a name in it leads to another file or folder; pack it by tar -h"
                 )
         end = members.offset
     with open(path, "rb") as file:

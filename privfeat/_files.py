@@ -6,6 +6,8 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
+LEDGER = b"privfeat ledger "  # how its file begins
+
 
 def write_atomically(
     path: str | os.PathLike[str],
@@ -33,7 +35,13 @@ def write_atomically(
 
 
 def put_in_place(temporary: Path, target: Path) -> None:
-    """Rename a file that is on disk; wait for the new name where a system can."""
+    """Rename a file that is on disk; wait for the new name where a system can.
+
+    ValueError if it would replace a ledger: all charges would be gone.
+    """
+    with suppress(OSError), target.open("rb") as before:
+        if before.read(len(LEDGER)) == LEDGER:
+            raise ValueError(f"{target} must not be replaced: it is a ledger.")
     _take_mode(temporary, target)
     temporary.replace(target)
     with suppress(OSError):  # not all systems can synchronize a folder

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
-from privfeat import DPLeastSquares, DPRandomizedSearch, save
-from privfeat._files import write_atomically
+from privfeat import DPLeastSquares, DPRandomizedSearch, PrivacyLedger, save
+from privfeat._files import LEDGER, write_atomically
 from privfeat.data import write_features
 from privfeat.estimation.bases import keep_params
 
@@ -69,3 +69,17 @@ def test_functions_are_not_kept_with_the_parameters_of_a_fit():
     )
     keep_params(search)
     assert not {"scoring", "param_distributions"} & {*vars(search)["_params_of_fit"]}
+
+
+def test_a_ledger_is_replaced_by_no_file(tmp_path):
+    """All that was charged would be gone."""
+    path = tmp_path / "l"
+    ledger = PrivacyLedger(path, dataset="d", epsilon=1.0, delta=1e-5)
+    assert path.read_bytes().startswith(LEDGER)
+    for write in (
+        lambda: write_atomically(path, b"a page"),
+        lambda: write_features(path, {"train": (np.eye(2), [0, 1])}, overwrite=True),
+    ):
+        with pytest.raises(ValueError, match="it is a ledger"):
+            write()
+    assert PrivacyLedger(path, dataset="d").budget == ledger.budget

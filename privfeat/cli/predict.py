@@ -12,6 +12,7 @@ file does not know: --of says what it was extracted from. For example
 import csv
 import io
 import json
+import os
 from argparse import Namespace
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,6 +55,9 @@ def run(args: Namespace) -> None:
     from privfeat import persistence
     from privfeat._files import write_atomically
 
+    read = (args.features, args.features.rpartition(":")[0], args.of)
+    if any(name and _same(args.out, name) for name in read):
+        raise CommandError("--out must be another file than the rows, got the same.")
     model: Any = persistence.load_predictor(args.model)
     classes: Any = getattr(model, "classes", None)
     if model is None:
@@ -85,6 +89,11 @@ def run(args: Namespace) -> None:
     print(f"{len(predicted)} predictions written to {args.out}")
     if beside:
         print(f"It says whose each is ({', '.join(beside)}): keep it with the data.")
+
+
+def _same(one: str, other: str) -> bool:
+    both = os.path.exists(one) and os.path.exists(other)
+    return both and os.path.samefile(one, other)
 
 
 def _apart(

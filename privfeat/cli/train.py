@@ -4,7 +4,7 @@ Train a network on images with differential privacy, and save it with its privac
 statement. Images that take more than a gibibyte are read again as steps draw them.
 Needs `pip install 'privfeat[train]'`. For example
 
-    privfeat train --data IMAGES --model cnn --epsilon 4 --out model
+    privfeat train --data IMAGES --model wrn_16_4 --epsilon 4 --out model
     --ledger private.ledger --dataset photos
 """
 

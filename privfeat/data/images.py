@@ -239,7 +239,7 @@ def _is_whole(dataset: h5py.Dataset) -> bool:
     if dataset.is_virtual or dataset.external:
         return False
     if dataset.chunks is None:
-        return dataset.id.get_storage_size() >= dataset.nbytes
+        return bool(dataset.id.get_storage_size() >= dataset.nbytes)
     chunks = map(math.ceil, np.divide(dataset.shape, dataset.chunks))
     return bool(dataset.id.get_num_chunks() == math.prod(chunks))
 

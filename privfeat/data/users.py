@@ -44,7 +44,7 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
 _WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
 # As programs shorten numbers. Digits that are cut off make one name of several, and
 # "1e+05" is a second name of 100000; a code such as "1e05" is neither.
-_SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+(\.\d*e\+?|e\+)\d+", re.IGNORECASE)
+_SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+([.,]\d*e\+?|e\+)\d+", re.IGNORECASE)
 _EXACT = 2**53  # from there on, floats stand for several whole numbers
 ROUNDED = (
     "groups must name users as their table has them, got a number that a program has "

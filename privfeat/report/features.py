@@ -60,9 +60,11 @@ def features_in_words(
 def _made(origin: Mapping[str, Any] | None, *, table: bool) -> str:
     if table:
         return _TABLE
-    if not (origin or {}).get("model"):
-        return _UNKNOWN
     origin = origin or {}
+    if not origin.get("model"):
+        return _UNKNOWN
+    if "pooling" not in origin:  # which the extractor always names
+        return f"{_UNKNOWN} Their author says that they are of {origin['model']}."
     name = origin.get("model_name") or origin["model"]
     if origin["model"] == "ngrams":
         return (

@@ -35,12 +35,16 @@ def examples_of(name):
 
 @pytest.mark.parametrize("name", PARSERS, ids=" ".join)
 def test_help_ends_with_an_example_that_parses(name):
+    known = pytest.importorskip("privfeat.networks", exc_type=ImportError).NETWORKS
     commands = examples_of(name)
     assert commands
     for words in commands:
         assert tuple(words[: len(name)]) == name
         words = words[: words.index(">")] if ">" in words else words
-        assert build_parser().parse_args(words).verb == name[0]
+        args = build_parser().parse_args(words)
+        assert args.verb == name[0]
+        if name[0] in ("train", "recipe", "workflow") and "model" in args:
+            assert args.model in {None, *known}
 
 
 @pytest.mark.parametrize("name", PARSERS, ids=" ".join)

@@ -1,6 +1,7 @@
 """`privfeat predict` with probabilities, names, and each kind of saved model."""
 
 import csv
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -227,3 +228,11 @@ def test_predict_takes_a_folder_for_a_network_of_images(run, fails, tmp_path, ou
     assert [row[1] for row in rows] == places
     message = fails(*("predict", "--model", folder / "model", "--id", "who", *words))
     assert "--id and --of are for rows" in message
+
+
+def test_predict_does_not_replace_its_rows(fails, features, model):
+    path = Path(str(features).removesuffix(":test"))
+    before = path.read_bytes()
+    rest = ("--model", model, "--features", f"{path}:test", "--out", path)
+    assert "--out must be another file than the rows" in fails("predict", *rest)
+    assert path.read_bytes() == before

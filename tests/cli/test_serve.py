@@ -58,7 +58,7 @@ def test_the_page_does_not_take_the_place_of_the_ledger(fails, path, tmp_path):
     before = path.read_bytes()
     os.link(path, other)
     for out in (path, other):
-        assert "--out must be another" in fails("budget", "serve", path, "--out", out)
+        assert "it is a ledger" in fails("budget", "serve", path, "--out", out)
         assert out.read_bytes() == before
 
 

@@ -152,7 +152,14 @@ def test_a_table_that_is_not_clear_is_refused(tmp_path, text, message):
 @pytest.mark.parametrize(
     "word",
     [
-        *("1.10101199003070016e+17", "1.10101E+17", "1.1E17", "1e+05", "-2.e+3"),
+        *(
+            "1.10101199003070016e+17",
+            "1.10101E+17",
+            "1,10101E+17",
+            "1.1E17",
+            "1e+05",
+            "-2.e+3",
+        ),
         *("110101199003070016.0", "9007199254740992.0", "9" * 5000 + ".0"),
     ],
 )
@@ -162,7 +169,7 @@ def test_a_number_that_was_shortened_is_no_name(word, tmp_path):
         with pytest.raises(ValueError, match="it may be of several users"):
             call(word)
     with pytest.raises(ValueError, match="it may be of several users"):
-        read_users(table(tmp_path, f"file,user\n{FILES[0]},{word}\n"), FILES[:1])
+        read_users(table(tmp_path, f'file,user\n{FILES[0]},"{word}"\n'), FILES[:1])
 
 
 def test_codes_that_no_program_shortened_are_names():

@@ -79,7 +79,7 @@ def test_archive_with_another_one_at_its_end_is_read_itself(images, scatter, tmp
 
 
 @pytest.mark.parametrize(
-    "fault", ["bit", "header", "end", "appended", "sparse", "link"]
+    "fault", ["bit", "header", "end", "appended", "sparse", "link", "folder"]
 )
 def test_archive_whose_files_are_not_whole_is_refused(images, scatter, tmp_path, fault):
     """Rows behind the damage were left out, or held the bytes of their neighbours."""
@@ -97,9 +97,9 @@ def test_archive_whose_files_are_not_whole_is_refused(images, scatter, tmp_path,
     elif fault == "appended":
         packed = packed + packed
     Path(archive).write_bytes(packed)
-    if fault in ("sparse", "link"):
-        extra = tarfile.TarInfo("train/a/zz.png")
-        extra.type = {"sparse": tarfile.GNUTYPE_SPARSE, "link": tarfile.SYMTYPE}[fault]
+    if fault in ("sparse", "link", "folder"):
+        extra = tarfile.TarInfo("train/zz" if fault == "folder" else "train/a/zz.png")
+        extra.type = tarfile.GNUTYPE_SPARSE if fault == "sparse" else tarfile.SYMTYPE
         extra.linkname = "1.png"
         with tarfile.open(archive, "a", format=tarfile.GNU_FORMAT) as members:
             members.addfile(extra)
@@ -107,6 +107,15 @@ def test_archive_whose_files_are_not_whole_is_refused(images, scatter, tmp_path,
     assert status == 1
     assert "is damaged or of another kind" in err
     assert not list(tmp_path.glob("out*"))
+
+
+def test_two_zip_archives_in_one_file_are_refused(images, scatter, tmp_path):
+    """The last one alone was read."""
+    archive = Path(shutil.make_archive(str(tmp_path / "packed"), "zip", images))
+    archive.write_bytes(archive.read_bytes() * 2)
+    status, _, err = scatter(archive)
+    assert status == 1
+    assert "another archive stands before it" in err
 
 
 def test_second_name_of_nothing_is_refused(scatter, tmp_path):

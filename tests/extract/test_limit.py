@@ -5,7 +5,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from privfeat import DPNearestMean, PrivacyLedger
-from privfeat.data import open_features
+from privfeat.data import open_features, write_features
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 
 
@@ -29,6 +29,10 @@ def test_the_first_records_alone_are_for_trials(images, scatter, tmp_path):
         clf.fit(split.X, split.y)
     with pytest.raises(PrivacyError, match="one record less lets another one in"):
         make_pipeline(Normalizer(), clf).fit(split.X, split.y)
+    copy = tmp_path / "copy.h5"
+    write_features(copy, {"train": (split.X, split.y)})
+    with pytest.raises(PrivacyError, match="one record less lets another one in"):
+        clf.fit(open_features(copy)["train"].X, split.y)
     assert not ledger.history
     assert scatter(images, "--overwrite")[0] == 0
     split = open_features(tmp_path / "out.h5")["train"]

@@ -2,7 +2,8 @@ import pytest
 
 from privfeat.report.features import features_in_words, is_of_texts
 
-ENCODER = {"model": "BertModel", "model_name": "mini", "max_length": 128}
+MADE = {"pooling": "none"}
+ENCODER = {"model": "BertModel", "model_name": "mini", "max_length": 128} | MADE
 
 
 @pytest.mark.parametrize(
@@ -10,11 +11,16 @@ ENCODER = {"model": "BertModel", "model_name": "mini", "max_length": 128}
     [
         (None, "does not know how they were made"),
         ({"dataset": "x"}, "does not know how they were made"),
+        ({"model": "vit"}, "does not know how they were made"),
+        ({"model": "vit"}, "Their author says that they are of vit."),
         (ENCODER, "The records are texts. A fixed network, mini, made"),
         (ENCODER, "Texts longer than 128 tokens were cut"),
-        ({"model": "ngrams"}, "without a vocabulary, each by itself"),
-        ({"model": "scattering"}, "The records are images. A transform by wavelets"),
-        ({"model": "vit", "crop": 224}, "A fixed network, vit, made"),
+        ({"model": "ngrams"} | MADE, "without a vocabulary, each by itself"),
+        (
+            {"model": "scattering"} | MADE,
+            "The records are images. A transform",
+        ),
+        ({"model": "vit", "crop": 224} | MADE, "A fixed network, vit, made"),
     ],
 )
 def test_features_in_words_says_how_they_were_made(origin, words):

@@ -1,6 +1,5 @@
 """``privfeat budget serve``: a page about a ledger, in the browser of this machine."""
 
-import os
 from argparse import Namespace
 from typing import Any
 
@@ -41,9 +40,6 @@ def run_serve(args: Namespace) -> None:
 
     page = render()  # what cannot be shown is told before a browser asks
     if args.out is not None:
-        if os.path.exists(args.ledger) and os.path.exists(args.out):
-            if os.path.samefile(args.ledger, args.out):
-                raise CommandError("--out must be another file than the ledger.")
         files.write_file(args.out, page.encode())
         return
     with PageServer(render, port=args.port) as server:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
+from privfeat.data.schema import WITHOUT_DUPLICATES
 from privfeat.data.writing.writer import FeatureWriter
 
 
@@ -95,7 +96,15 @@ def write_features(
             for name, (features, labels, *groups) in arrays.items():
                 users = groups[0] if groups else None
                 writer.append(name, features, labels, groups=users)
-            writer.finish(metadata, class_names=class_names)
+            # what stays true of rows that were read of another file
+            chosen = {
+                name: {WITHOUT_DUPLICATES: list(makers)}
+                for name, split in splits.items()
+                if (makers := getattr(split[0], "chosen_by", ()))
+            }
+            if any(getattr(s[0], "limited", False) is True for s in splits.values()):
+                metadata = {"limit": True, **(metadata or {})}
+            writer.finish(metadata, class_names=class_names, split_metadata=chosen)
     except BaseException:
         shutil.rmtree(writer.partial, ignore_errors=True)
         raise
