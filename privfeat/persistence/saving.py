@@ -11,6 +11,7 @@ from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.pipelines import NOT_WRITTEN, is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import known_names
+from privfeat.persistence.table_checks import check_table
 from privfeat.persistence.written import (
     Written,
     as_text,
@@ -53,10 +54,12 @@ def save(
     table : mapping, optional
         What is publicly known of the table whose columns became the features:
         ``"columns"``, of `privfeat.preprocessing.PublicColumns`, those of the target
-        included, and ``"target"``, the name of the column of the classes, or None. A
-        pipeline that begins with `PublicColumns` says the columns by itself, but no
-        target, without which ``privfeat evaluate`` cannot measure it. With it
-        ``privfeat predict`` reads a table, and so does Python::
+        included, and ``"target"``, the name of the column of the classes, or None. They
+        must make the features of the fit: only ``missing`` and ``unseen`` may be others
+        than those of a pipeline, neutral or a constant. A pipeline that begins with
+        `PublicColumns` says the columns by itself, but no target, without which
+        ``privfeat evaluate`` cannot measure it. With it ``privfeat predict`` reads a
+        table, and so does Python::
 
             made = load_table("model")["columns"].items()
             columns = {name: said for name, said in made if name != "diagnosis"}
@@ -68,8 +71,9 @@ def save(
         If ``estimator``, or a step, is of another class, or holds a parameter that has
         no safe written form.
     ValueError
-        If the number of ``class_names`` is not that of the classes, one is no UTF-8, or
-        not exactly one step of a pipeline has a statement.
+        If the number of ``class_names`` is not that of the classes, one is no UTF-8,
+        ``table`` makes other features than those of the fit, or not exactly one step of
+        a pipeline has a statement.
     FileExistsError
         If ``path`` is a file, or holds a model and ``overwrite`` is False.
     sklearn.exceptions.NotFittedError
@@ -101,6 +105,7 @@ def save(
         features, table = features or known.features, table or known.table
     table = table or written.table
     if table is not None:
+        check_table(estimator, written.table, as_table(table))
         written = written.of_table()
     if class_names is not None and len(class_names) != len(estimator.classes_):
         raise ValueError(

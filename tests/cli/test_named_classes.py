@@ -85,7 +85,7 @@ def others(tmp_path):
     X, y = make_split(240, 0)
     clf = DPFC(epsilon=9, classes=range(4), random_state=0).fit(X, y)
     save(clf, tmp_path / "m", class_names=CLASS_NAMES)
-    names = CLASS_NAMES[::-1]
+    names, (X, y) = CLASS_NAMES[::-1], make_split(60, 2)
     write_features(tmp_path / "o.h5", {"test": (X, 3 - y)}, class_names=names)
     return tmp_path
 
