@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privfeat._checks import check_class_names
 from privfeat._encoding import as_plain
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
@@ -69,7 +70,7 @@ def save(
     ------
     TypeError
         If ``estimator``, or a step, is of another class, or holds a parameter that has
-        no safe written form.
+        no safe written form, or ``class_names`` are a mapping, a set or a Series.
     ValueError
         If the number of ``class_names`` is not that of the classes, one is no UTF-8,
         ``table`` makes other features than those of the fit, or not exactly one step of
@@ -107,11 +108,8 @@ def save(
     if table is not None:
         check_table(estimator, written.table, as_table(table))
         written = written.of_table()
-    if class_names is not None and len(class_names) != len(estimator.classes_):
-        raise ValueError(
-            f"class_names must have {len(estimator.classes_)} entries, "
-            f"got {len(class_names)}."
-        )
+    if class_names is not None:
+        check_class_names(class_names, len(estimator.classes_))
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"path must be a folder, got the file {str(path)!r}.")
@@ -156,7 +154,7 @@ def _named(
     features: Mapping[str, Any] | None,
     table: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    names = None if class_names is None else [str(name) for name in class_names]
+    names = None if class_names is None else check_class_names(class_names)
     return as_text(
         {
             "class_names": names,
