@@ -6,7 +6,7 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 
 import math
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from importlib.util import find_spec
 from numbers import Integral, Real
 from types import FrameType
@@ -91,6 +91,32 @@ def check_bool(name: str, value: Any) -> bool:
     if type(value).__name__ not in {"bool", "bool_", "numpy.bool"}:
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def check_class_names(names: Any, n_classes: int | None = None) -> list[str]:
+    """Return names of classes as a list.
+
+    TypeError for what has no order of its own, or another one than that of the classes,
+    such as the keys of a mapping; ValueError if there is not one for each class.
+
+    >>> check_class_names({"ill": 1, "well": 0})
+    Traceback (most recent call last):
+    TypeError: class_names must be a list, a tuple or an array of names, got dict. Pass
+    one name for each class, in the order of the classes.
+    """
+    listed = isinstance(names, Sequence) and not isinstance(names, str | bytes)
+    array = type(names).__module__ == "numpy" and getattr(names, "ndim", 0) == 1
+    if not (listed or array):
+        raise TypeError(
+            "class_names must be a list, a tuple or an array of names, got "
+            f"{type(names).__name__}. Pass one name for each class, in the order of "
+            "the classes."
+        )
+    if n_classes is not None and len(names) != n_classes:
+        raise ValueError(
+            f"class_names must have {n_classes} entries, got {len(names)}."
+        )
+    return [str(name) for name in names]
 
 
 def optional(check: Callable[[str, Any], object]) -> Callable[[str, Any], object]:

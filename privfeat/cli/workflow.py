@@ -32,7 +32,7 @@ from privfeat.cli.shared.commands import (
     words_of,
 )
 from privfeat.cli.shared.terminal import CommandError
-from privfeat.cli.shared.tested import check_public
+from privfeat.cli.shared.tested import check_public, labels_of
 
 _OPTIONS = "workflow.json"
 _TRAINING = ("epochs", "expected_batch_size", "learning_rate", "clip_norm")
@@ -144,7 +144,9 @@ def _of_features(args: Namespace) -> _Plan:
         raise CommandError(f"{args.train} names no classes. Pass --n-classes.")
     made = files.origin(args.train)
     for name in options.given(args, ("test", "calibration")):
-        files.open_public(args, name, made, train, declared, one_label=True)
+        rows = files.open_public(args, name, made, train, declared, one_label=True)
+        argument = getattr(args, name)
+        files.check_named_alike(argument, rows, train.class_names, args.train)
     estimator = ["--estimator", args.estimator]
     fitted = words_of(args, "train", "test", "n_classes", "max_group_size")
     fitted += words_of(args, "columns", "target", "users")
@@ -262,7 +264,7 @@ def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
         declared = tables.declared_of(str(model))
         like: Any = {"option": option, "fitted_on": made}
         rows = files.open_rows(named, "test", declared, **like, one_label=True)
-        return rows.X, rows.y[:]
+        return rows.X, labels_of(rows, named, clf, str(model))
 
     X, y = rows_of("--calibration", given)
     scaled = TemperatureScaling(clf, public=True).fit(X, y)

@@ -27,7 +27,7 @@ raises ``FORMAT_VERSION``.
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def write_attributes(target: h5py.HLObject, values: Mapping[str, Any]) -> None:
 
 
 def write_root(
-    file: h5py.File, attributes: Mapping[str, Any], class_names: Iterable[str] | None
+    file: h5py.File, attributes: Mapping[str, Any], class_names: Sequence[str] | None
 ) -> None:
     """Begin a file that is not complete yet."""
     file.attrs["format"] = FORMAT

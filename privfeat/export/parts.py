@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._checks import check_class_names
 from privfeat._version import __version__
 from privfeat._warnings import warn
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -49,7 +50,7 @@ class Parts:
 
         The statements, the classes of the parts, the version, and names of classes,
         those that the model was saved with if None are given: no parameter, none of
-        which the numbers need. ValueError if there is not one name for each class.
+        which the numbers need. TypeError or ValueError as `check_class_names`.
         """
         if class_names is None:
             class_names = self.class_names
@@ -60,12 +61,8 @@ class Parts:
         }
         if class_names is not None:
             n_classes = len(getattr(self.model, "classes_", ()))
-            if len(class_names) != n_classes:
-                raise ValueError(
-                    f"class_names must have {n_classes} entries, got "
-                    f"{len(class_names)}."
-                )
-            found["class_names"] = json.dumps([str(name) for name in class_names])
+            named = check_class_names(class_names, n_classes)
+            found["class_names"] = json.dumps(named)
         return found
 
 

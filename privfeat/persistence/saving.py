@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privfeat._checks import check_class_names
 from privfeat._encoding import as_plain
 from privfeat._version import __version__
 from privfeat.data.origin import made_by
@@ -11,6 +12,7 @@ from privfeat.persistence.model_checks import as_table
 from privfeat.persistence.model_folder import DOCUMENT, PathLike, write_model
 from privfeat.persistence.pipelines import NOT_WRITTEN, is_pipeline, written_pipeline
 from privfeat.persistence.saved_models import known_names
+from privfeat.persistence.table_checks import check_table
 from privfeat.persistence.written import (
     Written,
     as_text,
@@ -53,10 +55,12 @@ def save(
     table : mapping, optional
         What is publicly known of the table whose columns became the features:
         ``"columns"``, of `privfeat.preprocessing.PublicColumns`, those of the target
-        included, and ``"target"``, the name of the column of the classes, or None. A
-        pipeline that begins with `PublicColumns` says the columns by itself, but no
-        target, without which ``privfeat evaluate`` cannot measure it. With it
-        ``privfeat predict`` reads a table, and so does Python::
+        included, and ``"target"``, the name of the column of the classes, or None. They
+        must make the features of the fit: only ``missing`` and ``unseen`` may be others
+        than those of a pipeline, neutral or a constant. A pipeline that begins with
+        `PublicColumns` says the columns by itself, but no target, without which
+        ``privfeat evaluate`` cannot measure it. With it ``privfeat predict`` reads a
+        table, and so does Python::
 
             made = load_table("model")["columns"].items()
             columns = {name: said for name, said in made if name != "diagnosis"}
@@ -66,10 +70,11 @@ def save(
     ------
     TypeError
         If ``estimator``, or a step, is of another class, or holds a parameter that has
-        no safe written form.
+        no safe written form, or ``class_names`` are a mapping, a set or a Series.
     ValueError
-        If the number of ``class_names`` is not that of the classes, one is no UTF-8, or
-        not exactly one step of a pipeline has a statement.
+        If the number of ``class_names`` is not that of the classes, one is no UTF-8,
+        ``table`` makes other features than those of the fit, or not exactly one step of
+        a pipeline has a statement.
     FileExistsError
         If ``path`` is a file, or holds a model and ``overwrite`` is False.
     sklearn.exceptions.NotFittedError
@@ -101,12 +106,10 @@ def save(
         features, table = features or known.features, table or known.table
     table = table or written.table
     if table is not None:
+        check_table(estimator, written.table, as_table(table))
         written = written.of_table()
-    if class_names is not None and len(class_names) != len(estimator.classes_):
-        raise ValueError(
-            f"class_names must have {len(estimator.classes_)} entries, "
-            f"got {len(class_names)}."
-        )
+    if class_names is not None:
+        check_class_names(class_names, len(estimator.classes_))
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise FileExistsError(f"path must be a folder, got the file {str(path)!r}.")
@@ -151,7 +154,7 @@ def _named(
     features: Mapping[str, Any] | None,
     table: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    names = None if class_names is None else [str(name) for name in class_names]
+    names = None if class_names is None else check_class_names(class_names)
     return as_text(
         {
             "class_names": names,

@@ -247,8 +247,9 @@ def check_names(
         if column.outputs and names.count(column.name) != 1:
             raise ValueError(
                 f"the table must have column {column.name!r} once, as it is declared, "
-                f"got it {names.count(column.name)} times. Correct the table, or "
-                "declare the column as ignored."
+                f"got it {names.count(column.name)} times. Correct the table. Before a "
+                "fit it may be declared ignored; later, add it empty, with a meaning "
+                "of missing that keeps the features: neutral or a constant."
             )
     other = next((name for name in names if name not in known), None)
     if strict and other is not None:

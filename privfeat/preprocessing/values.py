@@ -36,6 +36,10 @@ _RULES = {
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}
+_MISSING = (
+    "Declare missing as neutral or a public constant (before a fit also as indicator), "
+    "or leave such rows out of the table."
+)
 
 
 class Refusals:
@@ -85,11 +89,12 @@ def outputs_of(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def numbers_of(
-    column: Column, values: NDArray[Any]
+    column: Column, values: NDArray[Any], remedy: str = _MISSING
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return values as numbers, those of categories too, and which were missing.
 
-    What is missing has the number of the constant that stands for it, or is NaN.
+    What is missing has the number of the constant that stands for it, or is NaN;
+    ``remedy`` is for a column that must have no missing value.
     TypeError or ValueError as for `outputs_of`.
     """
     numbers = _read(column, values)
@@ -97,8 +102,7 @@ def numbers_of(
     if column.missing == REFUSE and missing.any():
         raise ValueError(
             f"column {column.name!r} must have no missing value, as it is declared, "
-            "got one. Declare missing as neutral, indicator or a public constant, or "
-            "leave such rows out of the table."
+            f"got one. {remedy}"
         )
     return np.where(missing, column.fill, numbers), missing
 

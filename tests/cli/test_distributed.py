@@ -147,7 +147,8 @@ def test_sigterm_ends_a_process_and_then_the_other(features, tmp_path, ended):
         errors = [process.communicate(timeout=300)[1] for process in started]
     assert started[ended].returncode == 143, errors
     assert "privfeat: interrupted. The fit was charged" in errors[ended]
-    assert started[1 - ended].returncode == 1, errors
+    # without the first process JAX may abort the other (SIGABRT) before it can tell
+    assert started[1 - ended].returncode in ((1, -6) if ended == 0 else (1,)), errors
     assert len(ledger.history) == 1
 
 

@@ -232,3 +232,24 @@ def test_rows_in_another_order_are_noticed_however_few_differ(shape):
     one, other = (SimpleNamespace(X=part) for part in (rows, rows[::-1]))
     assert share_rows(one, other)
     assert not share_rows(one, SimpleNamespace(X=rows[1:]))  # in any two tables
+
+
+def test_predict_does_not_advise_what_changes_the_features(fails, folder, tmp_path):
+    """A saved model has its number of features: none can become ignored."""
+    words = ("predict", "--model", folder / "model", "--features", tmp_path / "t.csv")
+    words += ("--out", tmp_path / "p.csv")
+    write(tmp_path / "t.csv", [["p", "", "Bonn"]], ["patient", "smoker", "clinic"])
+    message = fails(*words)
+    assert "Before a fit it may be declared ignored; later, add it empty" in message
+    write(tmp_path / "t.csv", [["p", "", "", "Bonn"]], HEADER[:4])
+    message = fails(*words)
+    assert "Declare missing as neutral or a public constant" in message
+    assert "before a fit also as indicator" in message
+
+
+@pytest.mark.usefixtures("fit_is_forbidden")
+def test_rows_without_a_target_are_to_be_left_out(fails, folder, tmp_path):
+    write(folder / "bad.csv", [*rows_of(5, 0), ["p", 30, "", "Bonn", ""]])
+    message = fails(*fit(folder, "--out", tmp_path / "model", train="bad.csv"))
+    assert "got one. Leave rows without a value out of the table." in message
+    assert "neutral" not in message

@@ -2,7 +2,7 @@
 
 import tempfile
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,19 @@ def check_whole(option: str, argument: str, rows: Any) -> None:
             f"{option} must not be chosen by private records, got {argument}, from "
             "which their near-duplicates were taken. Which rows are missing tells of "
             "them: pass the whole file."
+        )
+
+
+def check_named_alike(
+    argument: str, rows: Any, names: Sequence[str] | None, of: str
+) -> None:
+    """Refuse labels that are numbers of other classes, where both sides name them."""
+    own = rows.class_names
+    if own is not None and names is not None and list(own) != list(names):
+        raise CommandError(
+            f"{argument} must have the classes of {of} in their order, {list(names)}, "
+            f"got {list(own)}: labels are their numbers. Write it with these class "
+            "names, and labels by them."
         )
 
 

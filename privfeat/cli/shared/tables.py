@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # Kinds of a target that a regressor predicts.
 _NUMBERS = ("numeric", "integer")
+_NO_TARGET = "Leave rows without a value out of the table."
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,8 @@ class Declared:
         if not kept:
             raise CommandError(
                 f"column {name!r} of --target must have a value in each row: declare "
-                "missing and unseen as refuse, or as one that it may have. Leave rows "
-                "without a value out of the table."
+                "missing and unseen as refuse, or as one that it may have. "
+                f"{_NO_TARGET}"
             )
         return target
 
@@ -144,7 +145,7 @@ class Declared:
                 X.append(features_of(features, part))
             if target is not None:
                 with refusals.kept():
-                    found = numbers_of(target, part[target.name])[0]
+                    found = numbers_of(target, part[target.name], _NO_TARGET)[0]
                     y.append(found if class_names is None else found.astype(np.int64))
             if users is not None:
                 groups.append(part[users])

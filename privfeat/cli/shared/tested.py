@@ -45,29 +45,48 @@ def tested_records(
         like: Any = {"option": "--test", "fitted_on": made}
         rows = files.open_rows(args.test, "test", declared, **like, one_label=True)
     _refuse_training(args, getattr(rows, "name", Path(args.test).stem))
-    if isinstance(rows, tables.TableRows) and hasattr(estimator, "classes_"):
-        return rows.X, _labels_of(rows, estimator, args.model), rows
-    return rows.X, rows.y[:], rows
+    return rows.X, labels_of(rows, args.test, estimator, args.model), rows
 
 
-def _labels_of(rows: tables.TableRows, estimator: Any, path: str) -> Any:
-    """Return labels of a table as the model has them: numbers, or names in Python."""
+def labels_of(rows: Any, argument: str, estimator: Any, path: str) -> Any:
+    """Return labels of rows as a saved classifier has them, targets as they are.
+
+    Of a table by their names, which a model of Python may have as its classes; those of
+    a feature file are numbers. CommandError if their names are not those of the model.
+    """
     import numpy as np
 
     from privfeat.persistence import load_class_names
 
+    if not hasattr(estimator, "classes_"):
+        return rows.y[:]
+    named = load_class_names(path)
+    if not isinstance(rows, tables.TableRows):
+        files.check_named_alike(argument, rows, named, path)
+        return rows.y[:]
     categories, classes = rows.class_names or [], estimator.classes_.tolist()
-    names = load_class_names(path) or [str(label) for label in classes]
+    names = named or _names_of(classes, categories)
     label_of = dict(zip(names, classes, strict=True))
     if label_of.keys() >= set(categories):
         return np.array([label_of[name] for name in categories])[rows.y]
-    if classes == list(range(len(categories))):
-        return rows.y
     raise CommandError(
         f"the target of {path} must have the classes of the model, {names}, as its "
-        f"categories, got {categories}. Save the model with class_names, or with a "
-        "table whose target has them."
+        f"categories, got {categories}. Save the model with class_names, the category "
+        "that each class stands for, in the order of its classes_, or with a table "
+        "whose target has them."
     )
+
+
+def _names_of(classes: list[Any], categories: list[str]) -> list[str]:
+    """Return the categories that labels are by themselves: 1.0 is "1"."""
+    from privfeat.preprocessing.readings import category_of
+
+    if {*categories} == {"false", "true"} and classes == [0, 1]:  # a boolean target
+        return ["false", "true"]
+    return [
+        str(label) if isinstance(label, bool) else category_of(label)
+        for label in classes
+    ]
 
 
 def _refuse_training(args: Namespace, split: str) -> None:

@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privfeat._checks import check_order
+from privfeat._checks import check_class_names, check_order
 from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
 from privfeat.data.schema import WITHOUT_DUPLICATES
@@ -22,7 +22,7 @@ def write_features(
         str, tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
     ],
     *,
-    class_names: Iterable[str] | None = None,
+    class_names: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
     dtype: str | None = None,
     overwrite: bool = False,
@@ -36,7 +36,7 @@ def write_features(
     splits : mapping of str to (features, labels) or (features, labels, groups)
         Features of shape (n, d); labels (n,) int, or (n, m) of zeros and ones; groups
         (n,) int, the user that each row belongs to.
-    class_names : iterable of str, optional
+    class_names : sequence of str, optional
         Names of the classes in the order of the labels.
     metadata : mapping of str to JSON-like value
         Whatever is known of the origin of the features.
@@ -60,6 +60,8 @@ def write_features(
     PrivacyWarning
         If features of a file that holds users are given without them.
     """
+    if class_names is not None:
+        check_class_names(class_names)
     for split in splits.values():
         check_columns(features=split[0])
         check_order("labels", split[1], split[0])

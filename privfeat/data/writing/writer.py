@@ -3,13 +3,14 @@
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfeat._checks import check_class_names
 from privfeat._files import put_in_place
 from privfeat.data.reader import open_features
 from privfeat.data.schema import (
@@ -214,7 +215,7 @@ class FeatureWriter:
         self,
         metadata: Mapping[str, Any] | None = None,
         *,
-        class_names: Iterable[str] | None = None,
+        class_names: Sequence[str] | None = None,
         split_metadata: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Build the HDF5 file, put it in place, and remove the partial folder.
@@ -223,7 +224,7 @@ class FeatureWriter:
         ----------
         metadata, split_metadata : mapping
             Attributes, JSON-like, of the file and of each split.
-        class_names : iterable of str, optional
+        class_names : sequence of str, optional
             Names of the classes in the order of the labels.
 
         Raises
@@ -232,10 +233,14 @@ class FeatureWriter:
             If rows on disk differ from those that were written.
         OSError
             If the disk is full or fails. The partial folder stays and can be resumed.
+        TypeError
+            If ``class_names`` are a mapping, a set or a Series.
         ValueError
             If ``metadata`` has a name of the format itself, or there is no row and no
             ``shard``.
         """
+        if class_names is not None:
+            check_class_names(class_names)
         metadata = dict(metadata or {})
         taken = sorted(set(metadata) & set(RESERVED))
         if taken:
