@@ -99,10 +99,9 @@ def check_class_names(names: Any, n_classes: int | None = None) -> list[str]:
     TypeError for what has no order of its own, or another one than that of the classes,
     such as the keys of a mapping; ValueError if there is not one for each class.
 
-    >>> check_class_names({"ill": 1, "well": 0})
+    >>> check_class_names({"ill": 1, "well": 0})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    TypeError: class_names must be a list, a tuple or an array of names, got dict. Pass
-    one name for each class, in the order of the classes.
+    TypeError: class_names must be a list, a tuple or an array of names, got dict. ...
     """
     listed = isinstance(names, Sequence) and not isinstance(names, str | bytes)
     array = type(names).__module__ == "numpy" and getattr(names, "ndim", 0) == 1

@@ -114,12 +114,14 @@ def run(args: Namespace) -> None:
     tested = _test_ledgers(args, evaluated)
     measured, recall, errors = _measured(args, estimator, made)
     origin = None if network or table is not None else _provenance(args, made)
-    frozen = (origin or {}).get("model") not in (None, "scattering", "ngrams")
+    known = origin or {}
+    frozen = "pooling" in known and known["model"] not in ("scattering", "ngrams")
     linear = _FROZEN if frozen else _LINEAR if table is None else _TABLE
     kind = _NETWORK if network else linear
     started = network and FIRST_WEIGHTS in statement.public
     hashed = before and before[0].name in ("FeatureHasher", "HashingVectorizer")
-    rows = {"model": "ngrams"} if hashed else origin  # what a step makes of texts
+    hashes = {"model": "ngrams", "pooling": "none"}  # what a step makes of texts
+    rows = hashes if hashed else origin
     report = FitReport(
         title=args.title or f"{name} with epsilon = {rounded_up(statement.epsilon, 4)}",
         statement=statement,
