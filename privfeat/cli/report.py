@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from privfeat._types import FIRST_WEIGHTS
 from privfeat.cli.shared import files, options
+from privfeat.cli.shared.estimators import tested_of
 from privfeat.cli.shared.saved import last_of, load_for_rows
 from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import check_public, tested_records
@@ -76,6 +77,7 @@ def run(args: Namespace) -> None:
     from privfeat.persistence.model_folder import DOCUMENT, EVALUATION, read_document
     from privfeat.persistence.pipelines import read_steps
     from privfeat.persistence.saved_models import COLUMNS, PIPELINE
+    from privfeat.report.audits import audited_in_words
     from privfeat.report.card import render_card
     from privfeat.report.columns import columns_of
     from privfeat.report.features import features_in_words, is_of_texts
@@ -108,7 +110,9 @@ def run(args: Namespace) -> None:
         from privfeat.metrics.files import load_evaluation
 
         evaluated, on = load_evaluation(args.model) or (None, "")
-    audit = _audit(args.audit)
+    audit, audited = _audit(args.audit), ""
+    if audit is not None:
+        audited = audited_in_words(audit, tested_of(persistence.load(args.model)))
     # a data set may be named without one
     ledger = None if args.ledger is None else files.open_ledger(args)
     tested = _test_ledgers(args, evaluated)
@@ -150,6 +154,7 @@ def run(args: Namespace) -> None:
         evaluation=evaluated,
         evaluated_on=on,
         audit=audit,
+        audited=audited,
         kind=f"{kind}, with differential privacy, by privfeat.",
         task=_task(
             saved.classifier,

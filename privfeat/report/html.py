@@ -71,6 +71,7 @@ class FitReport:
     # of the evaluation
     test_ledgers: Sequence[LedgerSummary] = ()
     audit: Mapping[str, Any] | None = None  # as ``privfeat audit --out`` writes it
+    audited: str = ""  # what was other in it than in the fit
     features: str = ""  # what they are, in sentences
     columns: Sequence[Mapping[str, Any]] = ()  # `privfeat.report.columns.columns_of`
     provenance: Mapping[str, Any] | None = None  # data and weights by name

@@ -104,18 +104,9 @@ def load_tested(args: Namespace) -> Any:
         from privfeat import linear
 
         return getattr(linear, args.estimator)()
-    from sklearn.base import clone
-
     from privfeat import persistence
-    from privfeat.persistence.saved_models import COLUMNS, PIPELINE
 
-    model = persistence.load(args.saved)
-    if hasattr(model, "steps") and type(model).__name__ != PIPELINE:
-        model = model.steps[-1][1]
-    elif hasattr(model, "steps") and type(model.steps[0][1]).__name__ == COLUMNS:
-        width = model.steps_[1][1].n_features_in_
-        model = clone(model).set_params(steps=model.steps[1:])
-        model.n_features_in_ = width
+    model = tested_of(persistence.load(args.saved))
     if hasattr(model, "steps") and not hasattr(model, "n_features_in_"):
         raise CommandError(
             "--model must take rows of numbers to be tested, got a pipeline that takes "
@@ -125,6 +116,21 @@ def load_tested(args: Namespace) -> Any:
     numbers = 1 if hasattr(last, "classes_") else getattr(last, "n_outputs_", 1)
     if getattr(last, "multilabel_", False) or numbers > 1:
         raise CommandError("--model is for models with one label a record.")
+    return model
+
+
+def tested_of(model: Any) -> Any:
+    """Return what learns of a loaded model: it is what the tests of it are of."""
+    from sklearn.base import clone
+
+    from privfeat.persistence.saved_models import COLUMNS, PIPELINE
+
+    if hasattr(model, "steps") and type(model).__name__ != PIPELINE:
+        return model.steps[-1][1]
+    if hasattr(model, "steps") and type(model.steps[0][1]).__name__ == COLUMNS:
+        width = model.steps_[1][1].n_features_in_
+        model = clone(model).set_params(steps=model.steps[1:])
+        model.n_features_in_ = width
     return model
 
 
