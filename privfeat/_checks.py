@@ -168,8 +168,9 @@ def check_order(name: str, values: Any, *given: Any) -> None:
         if without_data(_stand_in_another_order, values, rows):
             raise ValueError(
                 f"{name} must have the index of X and y in its order, got it in "
-                f"another: values are taken by place. Pass {name}.loc[X.index]; where "
-                "its labels repeat, take both from one table, in one order."
+                f"another: values are taken by place. Pass {name}.loc[X.index] or, "
+                "where its labels repeat, both from one table; if it is in the order "
+                f"of X, under new labels, {name}.to_numpy()."
             )
 
 
