@@ -259,3 +259,8 @@ def test_who_has_no_home_fits_without_a_cache(monkeypatch):
     for name in ("XDG_CACHE_HOME", fitting.VARIABLE):
         monkeypatch.delenv(name, raising=False)
     assert fitting._cache_is_ours.__wrapped__() is False
+
+
+def test_the_folder_is_that_of_jax():
+    found = fitting.folder_of_compiled_code()
+    assert found == jax.config.values["jax_compilation_cache_dir"]

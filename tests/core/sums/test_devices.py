@@ -278,3 +278,17 @@ def test_a_fork_of_a_process_that_used_jax_charges_nothing(tmp_path):
     assert "missing in the fork of a process that has used it" in linear
     assert network == linear
     assert charges == "1"
+
+
+def test_a_device_that_fails_has_answered(monkeypatch):
+    """A refusal is no wait for ever: the fit meets it, and says what it is."""
+
+    def fail(function):
+        raise RuntimeError
+
+    monkeypatch.setattr(jax, "jit", fail)
+    assert devices._answers.__wrapped__(0)
+
+
+def test_devices_have_their_names():
+    assert devices.device_names() == [str(one) for one in jax.local_devices()]
