@@ -12,6 +12,7 @@ from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
 
 from privfeat import (
     DPLeastSquares,
+    DPLeastSquaresRegressor,
     DPNearestMean,
     ModelFileError,
     PrivatePipeline,
@@ -20,6 +21,7 @@ from privfeat import (
 )
 from privfeat.persistence import load_predictor, load_statement
 from privfeat.persistence.model_folder import digest
+from privfeat.preprocessing import DPStandardScaler
 from tests.pipeline.conftest import columns, scaled
 
 __all__ = ["columns"]
@@ -178,3 +180,15 @@ def test_what_save_never_writes_is_refused(saved, change):
 
 def test_load_predictor_returns_none_where_a_step_was_learned(saved):
     assert load_predictor(saved[1]) is None
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_pipeline_that_ends_in_numbers_has_no_classes(tmp_path, columns):
+    X, _ = columns
+    last = DPLeastSquaresRegressor(target_bounds=(-9, 9))
+    steps = [("scale", DPStandardScaler(bounds=(-9, 9))), ("reg", last)]
+    model = PrivatePipeline(steps, epsilon=1.0).fit(X, np.arange(len(X)) % 5 - 2.0)
+    save(model, tmp_path / "m")
+    found = load(tmp_path / "m")
+    assert not hasattr(found, "classes_")
+    np.testing.assert_array_equal(found.predict(X), model.predict(X))

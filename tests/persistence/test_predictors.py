@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from privfeat import save
+from privfeat import load, save
 from privfeat.estimation.predictor import scaled_rows
 from privfeat.persistence import ModelFileError, load_predictor
 from privfeat.persistence.loading import load_table
+from privfeat.persistence.model_checks import as_table
 from privfeat.preprocessing import DPStandardScaler
-from tests.persistence.conftest import make_data, rewrite
+from tests.persistence.conftest import make_data, rewrite, rewrite_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
@@ -49,3 +50,17 @@ def test_a_step_of_preprocessing_predicts_nothing(tmp_path):
     save(DPStandardScaler(bounds=(-9, 9), random_state=0).fit(X), tmp_path / "step")
     with pytest.raises(ModelFileError, match="must hold a model that predicts"):
         load_predictor(tmp_path / "step")
+
+
+def test_a_step_that_would_divide_by_nothing_is_refused(tmp_path):
+    X, _ = make_data([0, 1, 2])
+    step = DPStandardScaler(bounds=(-9, 9), random_state=0).fit(X)
+    save(step, tmp_path / "step")
+    rewrite_arrays(tmp_path / "step", scale_=np.zeros_like(step.scale_))
+    with pytest.raises(ModelFileError, match="scale_ is not above 0"):
+        load(tmp_path / "step")
+
+
+def test_a_table_has_columns_and_a_target():
+    with pytest.raises(TypeError, match="must be a mapping with columns and target"):
+        as_table({"columns": {}})

@@ -9,6 +9,8 @@ from threadpoolctl import threadpool_limits
 from privfeat import DPLeastSquares, TemperatureScaling
 from privfeat._blas import keeps_one_thread, library_of_numpy
 from privfeat.audit.recorder import recording
+from privfeat.data import FeatureWriter, open_features, write_features
+from privfeat.data.schema import WITHOUT_DUPLICATES
 from privfeat.metrics.predictions import record_by_record
 
 
@@ -101,3 +103,18 @@ def test_labels_that_a_fraction_of_another_merges_are_refused():
     labels = [*classes * 2, 2**53 + 1, 0.0 + 2**53]
     with pytest.raises(ValueError, match="must hold one label a row"):
         TemperatureScaling(clf, public=True).fit(X, labels)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_rows_that_records_have_chosen_are_not_public(tmp_path):
+    rows, path = np.eye(4, dtype=np.float32), tmp_path / "rest.h5"
+    with FeatureWriter(path, n_features=4, dtype="float32") as writer:
+        writer.append("train", rows, [0, 1, 0, 1])
+        chosen = {"train": {WITHOUT_DUPLICATES: ["of private records"]}}
+        writer.finish(split_metadata=chosen)
+    split, copy = open_features(path)["train"], tmp_path / "copy.h5"
+    clf = DPLeastSquares(classes=[0, 1], random_state=0).fit(rows, split.y)
+    write_features(copy, {"train": (split.X, split.y)})
+    for part in (split, open_features(copy)["train"]):
+        with pytest.raises(ValueError, match="must not be chosen by private records"):
+            TemperatureScaling(clf, public=True).fit(part.X, part.y)

@@ -3,12 +3,13 @@
 import collections
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 from privfeat import DPFC
 from privfeat.selection import runs as runs_of
-from privfeat.selection.runs import Runner
+from privfeat.selection.runs import PublicScore, Runner
 from tests.selection.conftest import INF
 
 pytestmark = [
@@ -160,3 +161,9 @@ def test_search_draws_candidates_uniformly(make, data, plant):
 def test_search_takes_distributions_of_scipy(make, data):
     search = make(candidates={"learning_rate": stats.loguniform(0.1, 4.0)}).fit(*data)
     assert 0.1 <= search.best_params_["learning_rate"] <= 4.0
+
+
+@pytest.mark.parametrize("kind", [list, np.asarray, pd.DataFrame], ids=str)
+def test_public_rows_are_made_of_the_first_one(kind):
+    rows = PublicScore(kind([[1.0, 2.0], [3.0, 4.0]]), [0, 1], None).rows(3)
+    assert np.asarray(rows).tolist() == [[1.0, 2.0]] * 3
