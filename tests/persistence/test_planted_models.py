@@ -232,3 +232,10 @@ def test_what_is_decoded_is_what_was_encoded():
     for odd in ({"float": "nan "}, {"tuple": "ab"}, {"range": [0, 3, 1.0]}, {}):
         with pytest.raises((TypeError, ValueError)):
             decode(odd)
+
+
+def test_a_network_without_a_name_is_refused(models, tmp_path):
+    save(models["network"], tmp_path / "model")
+    plant(tmp_path / "model", lambda document: document["params"].update(model=None))
+    with pytest.raises(ModelFileError, match="its model is no name"):
+        load(tmp_path / "model")

@@ -64,3 +64,6 @@ def test_a_step_that_would_divide_by_nothing_is_refused(tmp_path):
 def test_a_table_has_columns_and_a_target():
     with pytest.raises(TypeError, match="must be a mapping with columns and target"):
         as_table({"columns": {}})
+    number = {"kind": "numeric", "bounds": [0, 1]}
+    with pytest.raises(ValueError, match="target of table must be one of its columns"):
+        as_table({"columns": {"age": number}, "target": "ill"})
