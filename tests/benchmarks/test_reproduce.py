@@ -266,7 +266,7 @@ def test_a_trained_bias_starts_where_the_fixed_one_stays(problem, method):
 def test_tables_continue_and_know_their_bias(tmp_path, data, bias, monkeypatch):
     X, y = data
     write_features(
-        tmp_path / "a.h5", {"train": (X, y), "test": (X, y)}, class_names="abc"
+        tmp_path / "a.h5", {"train": (X, y), "test": (X, y)}, class_names=list("abc")
     )
     words = f"--trials 5 --epochs 1 --epsilons 1 8 --bias {bias} --methods DP-FC"
     out = tmp_path / "a.json"
