@@ -3,6 +3,7 @@
 `private_steps` makes one for each step, from the plan that the step has told before.
 """
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from privfeat._types import Arithmetic, Unit
@@ -21,8 +22,15 @@ class PartOfCharge:
     """
 
     def __init__(
-        self, plan: ReleasePlan, *, unit: Unit, arithmetic: Arithmetic, seeded: bool
+        self,
+        plan: ReleasePlan,
+        *,
+        unit: Unit,
+        arithmetic: Arithmetic,
+        seeded: bool,
+        charge_whole: Callable[[], None],
     ) -> None:
+        self._charge_whole = charge_whole
         self._told = PrivacyStatement.from_plan(
             plan, public=(), seeded=seeded, unit=unit, arithmetic=arithmetic
         )
@@ -30,6 +38,8 @@ class PartOfCharge:
 
     def charge(self, statement: PrivacyStatement) -> None:
         """Take the charge of a fit; all that it draws is in its statement.
+
+        The first step to draw charges all of them.
 
         Raises
         ------
@@ -49,6 +59,7 @@ class PartOfCharge:
             raise PrivacyError(
                 "a step must draw exactly what it has told before, got another plan."
             )
+        self._charge_whole()
         self.taken = True
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:

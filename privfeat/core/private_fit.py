@@ -4,12 +4,14 @@
     with fit.drawing() as mechanism:
         self.sum_ = mechanism.release("sum", exact).value
 
-Before ``drawing`` nothing is spent. Once it has begun the budget is spent, whatever
-happens: ``privacy_`` says so, and what an earlier fit had set is gone.
+The first release charges the fit, between the exact sum and its noise. So what fails
+before, as a file that cannot be read to its end, costs nothing. From then on the budget
+is spent, whatever happens: ``privacy_`` says so. What an earlier fit had set is gone
+before the body begins.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -136,14 +138,17 @@ class PrivateFit:
         self.statement = statement
         self.charge: int | None = None
         self._estimator, self._keys, self._plan = estimator, keys, plan
-        self._forget, self._charged = forget, False
-        self._begun = self._handed_out = False
+        self._forget = forget
+        # What charges it, while it may draw; then None. Whether it was charged.
+        self._charge: Callable[[], tuple[int | None, PrivacyStatement]] | None = None
+        self._after_charge: Callable[[], None] | None = None
+        self._begun = self._charged = self._handed_out = False
 
     @contextmanager
     def drawing(
         self, *, number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator[GaussianMechanism]:
-        """Charge the fit. The body must draw all that is planned.
+        """Let the body draw all that is planned; its first release charges the fit.
 
         A fit that goes on passes ``number`` and ``tokens``: see `charged`.
         """
@@ -158,9 +163,12 @@ class PrivateFit:
     def charging(
         self, *, name: str = "", number: int | None = None, tokens: Tokens = (None,)
     ) -> Iterator["PrivateFit"]:
-        """Charge the fit, under the name of its class if no other is given.
+        """Let the body draw; its first release charges the fit, else its end.
 
-        Settings under which no mechanism would draw are refused before the charge.
+        A selection is charged at once: its runs draw by mechanisms of their own. The
+        charge has the ``name`` of the estimator's class if no other is given. Settings
+        under which no mechanism would draw, and a budget without room, are refused
+        before the body.
         """
         if self._begun:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
@@ -169,24 +177,48 @@ class PrivateFit:
             # several fits are of linear models, whose products are tried beforehand
             (check_settings if self._plan else check_exact_products)()
         name = name or type(self._estimator).__name__
-        ledger, stated = self._ledger, self.statement
-        if isinstance(ledger, PartOfCharge):  # what is around it was charged
-            ledger.charge(stated)
-            ledger = None
-        paid = charged(ledger, stated, estimator=name, number=number, tokens=tokens)
-        with paid as (self.charge, self.statement):
-            self._estimator.privacy_ = self.statement
+        ledger = None if isinstance(self._ledger, PartOfCharge) else self._ledger
+        paid = charged(
+            ledger, self.statement, estimator=name, number=number, tokens=tokens
+        )
+        with paid as self._charge:
             for attribute in self._forget:
                 self._estimator.__dict__.pop(attribute, None)
-            self._charged = True
             try:
+                if self.statement.selection is not None:
+                    self.charge_now()
                 yield self
+                self.charge_now()
             finally:
-                self._charged = False
+                self._charge = None
+
+    def after_charge(self, act: Callable[[], None]) -> None:
+        """Call ``act`` between the charge of the fit and its first draw."""
+        self._after_charge = act
+
+    def charge_now(self) -> None:
+        """Charge the fit unless it was: what is drawn after this is paid for.
+
+        Raises
+        ------
+        BudgetExceededError, LedgerError, PrivacyError
+            If it cannot be charged; PrivacyError outside of `charging`.
+        """
+        if self._charge is None:
+            raise PrivacyError("a fit must be charged before it draws.")
+        if self._charged:
+            return
+        if isinstance(self._ledger, PartOfCharge):  # charges what is around it
+            self._ledger.charge(self.statement)
+        self.charge, self.statement = self._charge()
+        self._charged = True
+        self._estimator.privacy_ = self.statement
+        if self._after_charge is not None:
+            self._after_charge()
 
     def mechanism(self, plan: ReleasePlan) -> GaussianMechanism:
         """Return what draws ``plan``: that of the fit, or of one run of a selection."""
-        if not self._charged:
+        if self._charge is None:
             raise PrivacyError("a fit must be charged before it draws.")
         if self.statement.selection is None:
             if plan is not self._plan:
@@ -196,4 +228,5 @@ class PrivateFit:
             self._handed_out = True
         else:
             self.statement.selection.check_run(plan, self.statement.adjacency)
-        return GaussianMechanism(plan, self._keys, self.statement.arithmetic)
+        arithmetic = self.statement.arithmetic
+        return GaussianMechanism(plan, self._keys, arithmetic, self.charge_now)

@@ -73,7 +73,11 @@ def private_steps(
     fit = PrivateFit(estimator, statement, keys, forget)
     made = {
         name: PartOfCharge(
-            part, unit=unit, arithmetic=arithmetic, seeded=statement.seeded
+            part,
+            unit=unit,
+            arithmetic=arithmetic,
+            seeded=statement.seeded,
+            charge_whole=fit.charge_now,
         )
         for name, part in parts.items()
     }
@@ -84,7 +88,7 @@ class PrivateSteps:
     """Steps whose cost is stated; each has its turn once all of them are charged."""
 
     def __init__(self, fit: PrivateFit, parts: Mapping[str, PartOfCharge]) -> None:
-        self._fit, self._parts, self._charged = fit, parts, False
+        self._fit, self._parts, self._begun = fit, parts, False
 
     @property
     def statement(self) -> PrivacyStatement:
@@ -93,7 +97,7 @@ class PrivateSteps:
 
     @contextmanager
     def charging(self) -> Iterator[None]:
-        """Charge all steps. The body must give each its turn.
+        """Let the body give each step its turn; the first to draw charges all.
 
         Raises
         ------
@@ -101,11 +105,11 @@ class PrivateSteps:
             If the body left one out.
         """
         with self._fit.charging():
-            self._charged = True
+            self._begun = True
             try:
                 yield
             finally:
-                self._charged = False
+                self._begun = False
             left = [name for name, part in self._parts.items() if not part.taken]
             if left:
                 raise PrivacyError(f"all steps must be fitted, left: {left}.")
@@ -119,7 +123,7 @@ class PrivateSteps:
         PrivacyError
             Before the charge, out of order, or if the body did not fit the step.
         """
-        if not self._charged:
+        if not self._begun:
             raise PrivacyError("steps must be charged before one is fitted.")
         waiting = [step for step, part in self._parts.items() if not part.taken]
         if waiting[:1] != [name]:

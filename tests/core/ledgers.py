@@ -14,7 +14,7 @@ from pathlib import Path
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.ledger.charging import charged
+from privfeat.core.ledger import charging
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import BudgetExceededError, LedgerError
@@ -30,6 +30,13 @@ def make_statement(
     query = Query("gradient", 1.0, count=count, sampling_prob=sampling_prob)
     plan = plan_releases([query], **budget)
     return PrivacyStatement.from_plan(plan, public=(), seeded=seeded, unit=unit)
+
+
+@contextmanager
+def charged(ledger, statement, **options):
+    """Charge at once, as a fit does whose first draw comes first."""
+    with charging.charged(ledger, statement, **options) as charge:
+        yield charge()
 
 
 def in_process(target, *args):

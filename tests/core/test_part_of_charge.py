@@ -23,7 +23,13 @@ def statement_of(plan=PLAN, **options):
 
 @pytest.fixture
 def part():
-    made = PartOfCharge(PLAN, unit="record", arithmetic="float64", seeded=False)
+    made = PartOfCharge(
+        PLAN,
+        unit="record",
+        arithmetic="float64",
+        seeded=False,
+        charge_whole=lambda: None,
+    )
     made.is_open = True
     return made
 

@@ -13,7 +13,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit, private_selection
 from privfeat.core.statement.selection import Selection
 from privfeat.core.sums.totals import ExactSum
-from privfeat.exceptions import PrivacyError, PrivacyWarning
+from privfeat.exceptions import LedgerError, PrivacyError, PrivacyWarning
 from tests.audited import CORE, ROOT
 from tests.core.ledgers import make_statement
 
@@ -43,13 +43,75 @@ def test_a_fit_is_charged_and_stated_before_it_draws(ledger, plan):
     assert (ledger.history, fit.charge) == ([], None)
     assert not hasattr(estimator, "privacy_")
     with fit.drawing() as mechanism:
-        assert estimator.privacy_ == fit.statement
         assert not hasattr(estimator, "sum_")
-        assert [charge.status for charge in ledger.history] == ["asked"]
+        assert (ledger.history, hasattr(estimator, "privacy_")) == ([], False)
         mechanism.release("sum", SUM)
+        assert estimator.privacy_ == fit.statement
+        assert [charge.status for charge in ledger.history] == ["asked"]
     assert fit.charge == 1
     (charge,) = ledger.history
     assert (charge.status, charge.estimator) == ("fitted", "Estimator")
+
+
+def test_noise_is_drawn_after_the_charge(ledger, plan, plant):
+    fit, charges = begin(Estimator(ledger), plan), []
+
+    def draw(key, shape, stddev):
+        charges.append(len(ledger.history))
+        return np.zeros(shape)
+
+    plant("Gaussian noise", draw)
+    with fit.drawing() as mechanism:
+        mechanism.release("sum", SUM)
+    assert charges == [1]
+
+
+def test_what_fails_before_the_first_release_costs_nothing(ledger, plan):
+    """As a file that cannot be read to its end, or a sum that has no room in memory."""
+    estimator = Estimator(ledger)
+    fit = begin(estimator, plan)
+    with pytest.raises(MemoryError), fit.drawing():
+        raise MemoryError
+    bad = ExactSum(np.full(2, np.nan), 2.0**-20)
+    again = begin(estimator, plan)
+    with pytest.raises(PrivacyError, match="finite"), again.drawing() as mechanism:
+        mechanism.release("sum", bad)
+    assert (ledger.history, hasattr(estimator, "privacy_")) == ([], False)
+
+
+def test_a_fit_is_charged_once_for_all_its_releases(ledger):
+    plan = plan_releases([Query("sum", 1.0, count=3)], epsilon=0.5)
+    fit = begin(Estimator(ledger), plan)
+    with fit.drawing() as mechanism:
+        for _ in range(3):
+            mechanism.release("sum", SUM)
+    assert len(ledger.history) == 1
+
+
+def test_nothing_is_drawn_where_the_charge_fails(ledger, plan, plant):
+    estimator = Estimator(ledger)
+    fit = begin(estimator, plan)
+
+    def fail(self, statement, *, estimator):
+        raise LedgerError("disk full")
+
+    plant("charge of a ledger", fail)
+    with (
+        pytest.raises(LedgerError, match="disk full"),
+        fit.drawing() as mechanism,
+    ):
+        mechanism.release("sum", SUM)
+    assert not hasattr(estimator, "privacy_")
+
+
+def test_what_is_done_after_the_charge_is_done_before_the_draw(ledger, plan):
+    fit, done = begin(Estimator(ledger), plan), []
+    with fit.drawing() as mechanism:
+        fit.after_charge(lambda: done.append(fit.charge))
+        assert done == []
+        mechanism.release("sum", SUM)
+        fit.charge_now()
+    assert done == [1]
 
 
 def test_a_fit_is_not_charged_under_settings_that_refuse_its_draws(
@@ -81,7 +143,7 @@ def test_a_fit_draws_all_that_it_planned(ledger, plan):
     fit = begin(Estimator(ledger), plan)
     with pytest.raises(PrivacyError, match="all planned releases"), fit.drawing():
         pass
-    assert [charge.status for charge in ledger.history] == ["asked"]
+    assert ledger.history == []
 
 
 def test_a_fit_draws_while_it_is_charged_alone(plan):
@@ -137,6 +199,7 @@ def test_a_selection_draws_in_its_runs(ledger, plan, select):
     with pytest.raises(PrivacyError, match="draw one by one"), fit.drawing():
         pass
     with fit.charging(name="Search"):
+        assert len(ledger.history) == 1  # fits in its runs draw by themselves
         fit.mechanism(plan).release("sum", SUM)
         fit.mechanism(plan).release("sum", SUM)
     assert [charge.estimator for charge in ledger.history] == ["Search"]

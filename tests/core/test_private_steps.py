@@ -76,17 +76,29 @@ def test_steps_are_charged_once_before_the_first_draws(ledger, whole, steps):
     estimator, begun = begin(whole, steps, ledger)
     assert ledger.history == []
     with begun.charging():
-        assert len(ledger.history) == 1
-        assert estimator.privacy_ == begun.statement
         assert not hasattr(estimator, "steps_")
         for name, step in steps.items():
             with begun.turn(name) as part:
                 step.fit(part)
+            assert len(ledger.history) == 1
+            assert estimator.privacy_ == begun.statement
     (charge,) = ledger.history
     assert (charge.status, charge.estimator) == ("fitted", "Whole")
     assert charge.statement.epsilon == 0.5
     names = [release.name for release in charge.statement.releases]
     assert names == ["a.sum", "b.sum", "b.gram"]
+
+
+def break_first(begun):
+    with begun.turn("a"):
+        raise ZeroDivisionError
+
+
+def test_a_first_step_that_breaks_before_it_draws_costs_nothing(ledger, whole, steps):
+    _, begun = begin(whole, steps, ledger)
+    with pytest.raises(ZeroDivisionError), begun.charging():
+        break_first(begun)
+    assert ledger.history == []
 
 
 def fit_then_break(begun, steps):

@@ -120,14 +120,14 @@ def test_one_release_without_scores(model):
 def test_ledger_is_charged_before_noise_is_drawn(model, tmp_path, plant):
     ledger = PrivacyLedger(tmp_path / "x", dataset="test", epsilon=1.0, delta=1e-5)
 
-    def fails(self, name, exact, *, symmetric=False):
+    def fails(key, shape, stddev):
         (charge,) = ledger.history
         assert charge.status != "fitted"
         raise MemoryError
 
     X, y = draw(100)
     with plant.context() as patch:
-        patch("release of a sum", fails)
+        patch("Gaussian noise", fails)
         with pytest.raises(MemoryError):
             private_evaluation(model, X, y, epsilon=0.4, ledger=ledger)
     found = private_evaluation(model, X, y, epsilon=0.4, ledger=ledger)

@@ -105,7 +105,7 @@ def late(ledger, statement, *, estimator, **_):
 
     class Late:
         def __enter__(self):
-            return None, statement
+            return lambda: (None, statement)
 
         def __exit__(self, kind, *_):
             if kind is None and ledger is not None:

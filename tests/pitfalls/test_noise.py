@@ -11,11 +11,11 @@ from dp_accounting import PoissonSampledDpEvent
 from privfeat import DPAdamLinear, DPLeastSquares, PrivacyWarning, persistence
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums import processes
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
+from tests.core.mechanisms import charged_mechanism
 from tests.pitfalls.conftest import Trap, replace_arrays
 
 quiet = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -153,7 +153,7 @@ def check_14():
     (event,) = plan.event().events
     assert isinstance(event.event, PoissonSampledDpEvent)
     assert event.event.sampling_probability == probability
-    sampler = GaussianMechanism(plan, KeyStream(0)).sampler("gradient")
+    sampler = charged_mechanism(plan, KeyStream(0)).sampler("gradient")
     masks = np.array([sampler(n) for _ in range(50)])
     assert len(set(masks.sum(axis=1).tolist())) > 5  # sizes are random
     # 10,000 draws have a standard error of 0.0046; six of them
@@ -196,7 +196,7 @@ def check_24():
 
         def draw(index=index):
             processes._team.set(Ranks(index, 8))
-            mechanism = GaussianMechanism(plan, KeyStream(0, index))
+            mechanism = charged_mechanism(plan, KeyStream(0, index))
             return mechanism.release("gram", ExactSum(np.zeros(100))).value
 
         added.append(copy_context().run(draw))

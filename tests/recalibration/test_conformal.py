@@ -177,11 +177,11 @@ def test_ledger_is_charged_and_an_earlier_threshold_forgotten(tmp_path, plant):
     assert charge.estimator == "ConformalClassifier"
     assert charge.statement == model.privacy_
 
-    def fails(self, name, exact, *, symmetric=False):
+    def fails(key, shape, stddev):
         raise MemoryError
 
     with plant.context() as patch:
-        patch("release of a sum", fails)
+        patch("Gaussian noise", fails)
         with pytest.raises(MemoryError):
             model.fit(*draw(100, 6))
     assert len(ledger.history) == 2

@@ -194,7 +194,7 @@ def ledger(tmp_path):
 
 
 def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, plant):
-    def fails(self, name, exact, *, symmetric=False):
+    def fails(key, shape, stddev):
         (charge,) = ledger.history
         assert charge.status != "fitted"
         raise MemoryError
@@ -202,7 +202,7 @@ def test_ledger_is_charged_before_noise_is_drawn(sharp, ledger, plant):
     X, y = draw(50, 10)
     scaled = TemperatureScaling(sharp, epsilon=0.5, ledger=ledger)
     with plant.context() as patch:
-        patch("release of a sum", fails)
+        patch("Gaussian noise", fails)
         with pytest.raises(MemoryError):
             scaled.fit(X, y)
     (charge,) = ledger.history

@@ -1,7 +1,7 @@
-"""How a fit is charged: once, before it starts, for all processes that fit."""
+"""How a fit is charged: once, right before its first draw, for all its processes."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -16,6 +16,7 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team, current_team
 from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
 
+NOTHING_DRAWN = "Nothing was drawn, and nothing was charged."
 _SPENT = 2  # what a process tells the others; 1: it could not charge, 0: it could
 
 
@@ -27,22 +28,25 @@ def charged(
     estimator: str,
     number: int | None = None,
     tokens: Tokens = (None,),
-) -> Iterator[tuple[int | None, PrivacyStatement]]:
-    """Charge the fit that the body makes, before the body starts.
+) -> Iterator[Callable[[], tuple[int | None, PrivacyStatement]]]:
+    """Yield what charges the fit that the body makes, once, right before it draws.
 
-    The body is given the number of the charge, in the first process alone, and the
-    statement with the random name of the charge. The charge stands if the body fails. A
-    fit that goes on after an interruption passes its ``number`` and is not charged
-    again. ``tokens`` are those of its newest checkpoint whenever they are read: they
-    change with it (`privfeat.core.ledger.runs`). Without a ledger nothing is charged.
+    It returns the number of the charge, in the first process alone, and the statement
+    with the random name of the charge. What the body raises before costs nothing; the
+    charge stands if the body fails after it. A fit that goes on after an interruption
+    passes its ``number`` and is not charged again. ``tokens`` are those of its newest
+    checkpoint whenever they are read: they change with it
+    (`privfeat.core.ledger.runs`). Without a ledger nothing is charged.
 
-    In folds where one record can move others the charge would be too small: a fit with
-    a ledger is refused, and one without warns. Of several processes that fit together
-    the first charges for all, and none starts the body unless it could.
+    A fit for which too little is left is refused before the body starts, and once more
+    by its charge. So is one in folds where one record can move others, whose charge
+    would be too small; without a ledger it is warned of. Of several processes that fit
+    together the first charges for all, and none goes on unless it could.
     """
     team, choice = current_team(), uncovered_choice(statement.adjacency)
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
+    notes: dict[type[BaseException], str] = {BaseException: NOTHING_DRAWN}
     if ledger is None:
         if choice is not None and statement.private:
             warn(
@@ -50,57 +54,81 @@ def charged(
                 "compose where one record more can move or change others, got "
                 f"{choice.what}. {choice.remedy}"
             )
-        begun = "The fit had begun: its budget is spent."
-        with _noted({BaseException: begun}), warnings_shown():
-            yield None, statement
+
+        def begin() -> tuple[None, PrivacyStatement]:
+            notes[BaseException] = "The fit had drawn noise: its budget is spent."
+            return None, statement
+
+        with _noted(notes), warnings_shown():
+            yield begin
         return
-    refusal: Exception | None = None
+
     name: str | None = uuid.uuid4().hex
-    # Others may wait here for the first one, which may have charged already.
-    notes: dict[type[BaseException], str] = {
-        KeyboardInterrupt: "Whether it was charged, the history of its ledger says."
-    }
-    with _noted(notes):
+
+    def look() -> None:
+        nonlocal name
         if choice is not None:
-            refusal = PrivacyError(
+            raise PrivacyError(
                 "a fit with a ledger must get all records, or folds of HashKFold, as "
                 "they are: elsewhere one record more can move many others, which the "
                 f"charge does not cover, got {choice.what}. {choice.remedy}"
             )
-        elif (several := several_fits()) is not None:
+        if (several := several_fits()) is not None:
             what, remedy = several
-            refusal = PrivacyError(
+            raise PrivacyError(
                 f"a ledger must be charged for one fit, got {what}: where a later one "
                 f"is refused, those before it are charged and lost. {remedy}"
             )
-        elif team.index == 0:
-            try:
-                if number is None:
-                    named = replace(statement, charge=name)
-                    number = ledger.charge(named, estimator=estimator)
-                else:
-                    name = check_running(
-                        ledger, number, tokens, statement=statement, estimator=estimator
-                    )
-            except Exception as error:  # noqa: BLE001 - the others wait to hear of it
-                refusal = error
-        spent = isinstance(refusal, BudgetExceededError)
-        said_by_all = team.each(_SPENT if spent else refusal is not None)
-        if refusal is not None:
-            raise refusal
-        if _SPENT in said_by_all:
-            raise BudgetExceededError(
-                "the budget must have room for the fit, but another process found too "
-                "little left: see its output."
+        if team.index > 0:
+            return
+        if number is None:
+            ledger.check_room(statement)
+        else:
+            name = check_running(
+                ledger, number, tokens, statement=statement, estimator=estimator
             )
-        if any(said_by_all):
-            raise PrivacyError("another process could not charge the ledger.")
+
+    def charge() -> None:
+        nonlocal number
+        if team.index == 0 and number is None:
+            named = replace(statement, charge=name)
+            number = ledger.charge(named, estimator=estimator)
+
+    def begin_charged() -> tuple[int | None, PrivacyStatement]:
+        # Others may wait here for the first one, which may have charged already.
+        maybe = "Whether it was charged, the history of its ledger says."
+        notes[KeyboardInterrupt] = maybe
+        _by_all(team, charge)
         known = "" if number is None else f", as number {number} of its ledger"
         notes[BaseException] = f"The fit was charged{known}: its budget is spent."
-        with warnings_shown():
-            yield number, replace(statement, charge=_of_first(team, name))
-            if number is not None:  # the first process has it
-                _finish(ledger, number, tokens)
+        del notes[KeyboardInterrupt]
+        return number, replace(statement, charge=_of_first(team, name))
+
+    with _noted(notes), warnings_shown():
+        _by_all(team, look)
+        yield begin_charged
+        if number is not None:  # the first process has it
+            _finish(ledger, number, tokens)
+
+
+def _by_all(team: Team, act: Callable[[], None]) -> None:
+    """Raise what ``act`` raises; in the other processes, that one of them failed."""
+    refusal: Exception | None = None
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - the others wait to hear of it
+        refusal = error
+    spent = isinstance(refusal, BudgetExceededError)
+    said_by_all = team.each(_SPENT if spent else refusal is not None)
+    if refusal is not None:
+        raise refusal
+    if _SPENT in said_by_all:
+        raise BudgetExceededError(
+            "the budget must have room for the fit, but another process found too "
+            "little left: see its output."
+        )
+    if any(said_by_all):
+        raise PrivacyError("another process could not charge the ledger.")
 
 
 def _of_first(team: Team, name: str | None) -> str | None:

@@ -68,10 +68,11 @@ class PrivacyLedger:
     or searches are mixed in, budgets must not depend on results, nor on ``remaining``
     after such fits: nothing here can check that.
 
-    A fit that fails or is killed stays charged. **No charge can vanish**: it is on disk
-    before the fit begins, and checksums of each charge and of all of them make damage,
-    and a row that is gone, an error. Not counted are fits without ``ledger=``, scores,
-    and what a ledger held that was deleted or put back as it was. No data is stored.
+    A fit that fails or is killed after its first draw of noise stays charged. **No
+    charge can vanish**: it is on disk before the first draw, and checksums of each
+    charge and of all of them make damage, and a row that is gone, an error. Not counted
+    are fits without ``ledger=``, scores, and what a ledger held that was deleted or put
+    back as it was. No data is stored.
 
     References
     ----------
@@ -156,7 +157,7 @@ class PrivacyLedger:
         return left_of(self.budget, [charge.statement for charge in self.history])
 
     def charge(self, statement: PrivacyStatement, *, estimator: str) -> int:
-        """Charge a fit that is going to happen, and return its number.
+        """Charge a fit that is going to draw noise, and return its number.
 
         Raises
         ------
@@ -168,18 +169,31 @@ class PrivacyLedger:
             If the statement has no finite epsilon, a seed, or another adjacency or
             unit than the budget; or if the ledger holds this very charge.
         """
-        budget = self.budget
-        check_covered(budget, statement)
+        check_covered(self.budget, statement)
         with self._store.transaction(write=True) as found:
-            charges = rows.find_charges(found, budget)
+            charges = rows.find_charges(found, self.budget)
             spent = [charge.statement for charge in charges]
             check_charged_once(spent, statement)
-            total = spent_of(budget, [*spent, statement])
-            if total.epsilon <= budget.epsilon:
+            total = spent_of(self.budget, [*spent, statement]).epsilon
+            if total <= self.budget.epsilon:
                 return rows.add_charge(
-                    found, budget, charges, estimator, statement, self._who
+                    found, self.budget, charges, estimator, statement, self._who
                 )
-        left = left_of(budget, spent)
+        raise self._exceeded(spent, statement, total)
+
+    def check_room(self, statement: PrivacyStatement) -> None:
+        """Raise what `charge` would raise now, and charge nothing."""
+        check_covered(self.budget, statement)
+        spent = [charge.statement for charge in self.history]
+        check_charged_once(spent, statement)
+        total = spent_of(self.budget, [*spent, statement]).epsilon
+        if not total <= self.budget.epsilon:
+            raise self._exceeded(spent, statement, total)
+
+    def _exceeded(
+        self, spent: list[PrivacyStatement], statement: PrivacyStatement, total: float
+    ) -> BudgetExceededError:
+        budget, left = self.budget, left_of(self.budget, spent)
         left_now = rounded_down(left.epsilon)
         remedy = f"One more fit may have epsilon = {left_now} at that delta"
         if left.rho is not None:
@@ -191,8 +205,8 @@ class PrivacyLedger:
             )
         if not left.epsilon:
             remedy = "Its budget is spent: nothing more can be released of its records"
-        raise BudgetExceededError(
+        return BudgetExceededError(
             f"all uses of {budget.dataset!r} must cost at most epsilon = "
             f"{budget.epsilon!r} at delta = {budget.delta!r}, got "
-            f"{rounded_up(total.epsilon)} with this one. {remedy}."
+            f"{rounded_up(total)} with this one. {remedy}."
         )

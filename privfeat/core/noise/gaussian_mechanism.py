@@ -1,6 +1,7 @@
 """From an exact sum to a `Release`: the Gaussian mechanism, held to a plan."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -23,7 +24,8 @@ from privfeat.exceptions import PrivacyError
 class GaussianMechanism:
     """Draws the releases of one plan, each no more often than planned.
 
-    Only `private_fit` makes one, of a plan that is charged. With ``arithmetic="exact"``
+    Only `private_fit` makes one. It calls ``charge``, which pays for the plan before
+    the first draw, at every release. With ``arithmetic="exact"``
     the noise is discrete, on the grid of the sums (see ``exact``). Settings that make
     products less exact are refused (`devices.check_settings`).
 
@@ -39,9 +41,13 @@ class GaussianMechanism:
     """
 
     def __init__(
-        self, plan: ReleasePlan, keys: KeyStream, arithmetic: Arithmetic = "float64"
+        self,
+        plan: ReleasePlan,
+        keys: KeyStream,
+        arithmetic: Arithmetic,
+        charge: Callable[[], None],
     ) -> None:
-        self._private = plan.private
+        self._private, self._charge = plan.private, charge
         if self._private:
             check_settings()
         self._keys, self._team = keys, current_team()
@@ -98,6 +104,7 @@ class GaussianMechanism:
             raise PrivacyError(f"the exact sum of {name} must be finite.")
         if self._private and symmetric and not _is_symmetric(exact.value):
             raise PrivacyError(f"the exact sum of {name} must be a symmetric matrix.")
+        self._charge()  # at every release, in each process; the first one pays
         self._blocks_left[name] -= 1
         if stddev == 0.0 or team.index > 0:
             value = exact.value.copy()

@@ -66,7 +66,7 @@ class KeptRun:
     def keeping(
         self, mechanism: GaussianMechanism, fit: PrivateFit
     ) -> Iterator[Callable[[TrainState], bool]]:
-        """Keep a checkpoint right after the charge; the body runs the steps.
+        """Keep a checkpoint between charge and first draw; the body runs the steps.
 
         It calls what is yielded after each of them, which keeps a checkpoint if one is
         due, and returns whether there is one of this step. What ends the body says that
@@ -74,7 +74,6 @@ class KeptRun:
         with it, nor in the processes to which another one tells why it failed.
         """
         team, n_iter = self.trainer.team, self.trainer.n_iter
-        by_first(team, "go on with its charge", partial(self._take_name, fit.statement))
         mechanism.count_as_drawn(GRADIENT, self.start.step)
         every = mechanism.whole_cycles(GRADIENT, self.every)
         written = [self.goes_on]
@@ -92,8 +91,15 @@ class KeptRun:
                 mechanism.restart(GRADIENT)
             return kept
 
-        if not self.goes_on:  # so that it goes on whenever it is killed
-            keep(self.start)
+        def begin() -> None:
+            take = partial(self._take_name, fit.statement)
+            by_first(team, "go on with its charge", take)
+            if not self.goes_on:  # so that it goes on whenever it is killed
+                keep(self.start)
+
+        fit.after_charge(begin)
+        if self.goes_on:
+            fit.charge_now()  # it was
         try:
             yield after
         except BaseException as error:

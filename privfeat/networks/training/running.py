@@ -22,7 +22,7 @@ def run_to_end(
 ) -> Parameters:
     """Return the parameters after all steps, those of an interrupted run included.
 
-    The fit is charged before its first step, or was when it was interrupted. ``fitted``
+    The fit is charged by its first release, or was when it was interrupted. ``fitted``
     are the public attributes that the estimator will have. The first of several
     processes decides whether checkpoints are kept and ``on_step`` is called.
 

@@ -1,16 +1,17 @@
-"""A fit is charged before it starts, and stays charged if it fails."""
+"""A fit is charged before its first draw, and stays charged if it fails."""
 
 import sys
 import warnings
 from threading import Thread
+from types import CodeType
 
 import numpy as np
 import pytest
 
 from privfeat import BudgetExceededError, LedgerError, PrivacyError, PrivacyLedger
-from privfeat.core.ledger.charging import charged
+from privfeat.core.ledger import charging
 from privfeat.exceptions import PrivacyWarning
-from tests.core.ledgers import make_statement
+from tests.core.ledgers import charged, make_statement
 
 
 @pytest.fixture
@@ -30,21 +31,44 @@ def test_charged_keeps_the_charge_of_what_failed(ledger, fit):
     assert [charge.status for charge in ledger.history] == ["asked"]
 
 
+def test_what_fails_before_the_charge_costs_nothing(ledger, fit):
+    with (
+        pytest.raises(MemoryError) as caught,
+        charging.charged(ledger, fit, estimator="DPFC"),
+    ):
+        raise MemoryError
+    assert ledger.history == []
+    assert caught.value.__notes__ == [charging.NOTHING_DRAWN]
+
+
+def test_of_two_fits_that_found_room_one_is_charged(ledger):
+    """Both look before either charges: the second is refused before it draws."""
+    fit = make_statement(epsilon=2.5)
+    with charging.charged(ledger, fit, estimator="DPFC") as charge:
+        with charged(ledger, fit, estimator="DPLeastSquares"):
+            pass
+        with pytest.raises(BudgetExceededError):
+            charge()
+    assert [charge.estimator for charge in ledger.history] == ["DPLeastSquares"]
+
+
 def test_an_interrupt_after_the_charge_says_so_at_every_line(ledger):
     """Ctrl-C between the charge and the fit: the command said "No budget was spent"."""
-    code = charged.__wrapped__.__code__
+    codes = [charging.charged.__wrapped__.__code__, charging._by_all.__code__]
+    codes += [one for one in codes[0].co_consts if isinstance(one, CodeType)]
     fit, told = make_statement(epsilon=1e-3), set()
 
-    def interrupt_at(number, frame, event):
-        if frame.f_code is not code:
+    def interrupt_at(place, frame, event):
+        if frame.f_code not in codes:
             return None
-        if event == "line" and frame.f_lineno == number:
+        if event == "line" and (frame.f_code, frame.f_lineno) == place:
             raise KeyboardInterrupt
-        return lambda frame, event, _: interrupt_at(number, frame, event)
+        return lambda frame, event, _: interrupt_at(place, frame, event)
 
-    for number in sorted({line for *_, line in code.co_lines() if line}):
+    lines = [(c, line) for c in codes for line in {n for *_, n in c.co_lines() if n}]
+    for place in lines:
         charges, tracing = len(ledger.history), sys.gettrace()
-        sys.settrace(lambda frame, event, _, at=number: interrupt_at(at, frame, event))
+        sys.settrace(lambda frame, event, _, at=place: interrupt_at(at, frame, event))
         try:
             with charged(ledger, fit, estimator="DPFC"):
                 sys.settrace(tracing)

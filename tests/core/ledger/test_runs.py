@@ -3,9 +3,8 @@
 import pytest
 
 from privfeat import PrivacyError
-from privfeat.core.ledger.charging import charged
 from privfeat.core.ledger.runs import check_running, finish, newest_checkpoint
-from tests.core.ledgers import make_statement
+from tests.core.ledgers import charged, make_statement
 
 
 @pytest.fixture

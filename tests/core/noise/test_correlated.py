@@ -9,13 +9,13 @@ from scipy import stats
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.strategy import Banded
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import leave_out
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
 from tests.core.bounds.test_strategy import matrix
+from tests.core.mechanisms import charged_mechanism
 
 STRATEGY = Banded((0.8, 0.5, 0.3))
 N_STEPS, N_NUMBERS = 8, 20_000
@@ -29,7 +29,7 @@ def planned(prob=1.0, n_steps=N_STEPS, strategy=STRATEGY):
 
 
 def mechanism_of(plan, key=3, **options):
-    return GaussianMechanism(plan, KeyStream(key), **options)
+    return charged_mechanism(plan, KeyStream(key), **options)
 
 
 def noises(mechanism, starts=()):

@@ -14,11 +14,11 @@ from privfeat.core.accounting.conversions import gaussian_delta
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise import exact
 from privfeat.core.noise.exact import grid_variance, noisy_total
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.statistics import exact_class_sums, exact_gradient, exact_gram
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from tests.core.mechanisms import charged_mechanism
 
 
 def gaussian_sum(variance, center, reach=60):
@@ -162,7 +162,7 @@ def test_symmetric_noise_is_isotropic_in_frobenius_norm(grid_step):
 
 def mechanism(*queries, arithmetic="exact", **budget):
     plan = plan_releases(queries, **budget)
-    return GaussianMechanism(plan, KeyStream(3), arithmetic)
+    return charged_mechanism(plan, KeyStream(3), arithmetic)
 
 
 def test_mechanism_refuses_a_sum_that_is_not_whole():

@@ -7,11 +7,11 @@ from scipy import stats
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from tests.core.mechanisms import charged_mechanism
 from tests.teams import Board, Thread
 
 
@@ -31,7 +31,7 @@ def plan(queries):
 
 @pytest.fixture
 def mechanism(plan):
-    return GaussianMechanism(plan, KeyStream(3))
+    return charged_mechanism(plan, KeyStream(3))
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_mechanism_draws_anew_for_every_release(mechanism, exact):
 
 def test_mechanism_adds_the_noise_to_the_sum(queries):
     def value(total):
-        mechanism = GaussianMechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
+        mechanism = charged_mechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
         return mechanism.release("gram", ExactSum(total)).value
 
     total = np.arange(6.0).reshape(2, 3)
@@ -142,7 +142,7 @@ def test_mechanism_returns_a_read_only_release(mechanism, exact):
 @pytest.mark.parametrize("arithmetic", ["float64", "exact"])
 def test_mechanism_without_privacy_returns_the_sum(queries, arithmetic):
     plan = plan_releases(queries, epsilon=math.inf)
-    mechanism = GaussianMechanism(plan, KeyStream(None), arithmetic)
+    mechanism = charged_mechanism(plan, KeyStream(None), arithmetic)
     release = mechanism.release("gram", ExactSum(np.ones(3, np.int64), 0.5))
     np.testing.assert_array_equal(release.value, np.full(3, 0.5))
     assert release.noise_stddev == 0.0
@@ -151,8 +151,8 @@ def test_mechanism_without_privacy_returns_the_sum(queries, arithmetic):
 def test_a_private_mechanism_alone_needs_sums_that_are_exact(queries, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     with pytest.raises(PrivacyError, match="IEEE 754"):
-        GaussianMechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
-    GaussianMechanism(plan_releases(queries, epsilon=math.inf), KeyStream(3))
+        charged_mechanism(plan_releases(queries, epsilon=1.0), KeyStream(3))
+    charged_mechanism(plan_releases(queries, epsilon=math.inf), KeyStream(3))
 
 
 def test_mechanism_samples_nothing_when_all_records_take_part(mechanism):
@@ -164,7 +164,7 @@ def test_mechanism_samples_with_the_planned_probability():
     """Binomial test of 20,000 draws; false-positive rate 1e-6. Masks differ."""
     query = Query("gradient", 1.0, count=2, sampling_prob=0.2)
     plan = plan_releases([query], noise_multiplier=2.0, accounting="pld")
-    sampler = GaussianMechanism(plan, KeyStream(5)).sampler("gradient")
+    sampler = charged_mechanism(plan, KeyStream(5)).sampler("gradient")
     masks = [sampler(10_000) for _ in range(2)]
     assert np.any(masks[0] != masks[1])
     assert stats.binomtest(int(np.sum(masks)), 20_000, 0.2).pvalue > 1e-6
@@ -173,7 +173,7 @@ def test_mechanism_samples_with_the_planned_probability():
 @pytest.mark.parametrize("stddev", [0.0, math.inf, math.nan])
 def test_mechanism_refuses_noise_that_is_none(plan, exact, monkeypatch, stddev):
     """Whatever went wrong before: nothing is released without its noise."""
-    mechanism = GaussianMechanism(plan, KeyStream(3))
+    mechanism = charged_mechanism(plan, KeyStream(3))
     monkeypatch.setitem(mechanism.noise_stddevs, "gram", stddev)
     with pytest.raises(PrivacyError, match="noise of gram must be finite and > 0"):
         mechanism.release("gram", exact)
@@ -184,7 +184,7 @@ def test_mechanism_refuses_noise_that_is_none(plan, exact, monkeypatch, stddev):
 def test_mechanism_adds_noise_of_any_size(exact, l2_sensitivity, symmetric):
     """Of 1,600 draws with a standard error of 1.8 %: within 15 % of the stddev."""
     plan = plan_releases([Query("gram", l2_sensitivity)], epsilon=1.0)
-    mechanism = GaussianMechanism(plan, KeyStream(3))
+    mechanism = charged_mechanism(plan, KeyStream(3))
     found = mechanism.release("gram", exact, symmetric=symmetric)
     assert np.all(found.value != 0.0)
     spread = np.sqrt(np.mean(found.value**2)) * (math.sqrt(2.0) if symmetric else 1.0)
@@ -194,7 +194,7 @@ def test_mechanism_adds_noise_of_any_size(exact, l2_sensitivity, symmetric):
 @pytest.mark.parametrize("stddev", [1.0, 2.0])
 @pytest.mark.parametrize("arithmetic", ["float64", "exact"])
 def test_mechanism_adds_noise_of_a_round_stddev(plan, monkeypatch, stddev, arithmetic):
-    mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
+    mechanism = charged_mechanism(plan, KeyStream(3), arithmetic)
     monkeypatch.setitem(mechanism.noise_stddevs, "gram", stddev)
     found = mechanism.release("gram", ExactSum(np.zeros((4, 4), np.int64), 2.0**-30))
     assert np.count_nonzero(found.value) == 16
@@ -204,7 +204,7 @@ def test_mechanism_adds_noise_in_the_first_process_alone(plan, exact, plant):
     """Before the first one's value is sent to all, the others hold the exact sum."""
 
     plant("team that draws noise", lambda: Alone(1, 2))
-    found = GaussianMechanism(plan, KeyStream(3, 1)).release("gram", exact)
+    found = charged_mechanism(plan, KeyStream(3, 1)).release("gram", exact)
     np.testing.assert_array_equal(found.value, exact.value)
 
 
@@ -221,11 +221,11 @@ class Alone(Team):
 def test_processes_release_their_total_with_one_noise(plan, plant):
     """Bit for bit what one process releases of all records."""
     parts = np.arange(6.0), np.full(6, 0.25)
-    whole = GaussianMechanism(plan, KeyStream(3)).release("gram", ExactSum(sum(parts)))
+    whole = charged_mechanism(plan, KeyStream(3)).release("gram", ExactSum(sum(parts)))
     board, mechanisms = Board(), []
     for index in range(2):
         plant("team that draws noise", lambda i=index: Thread(i, 2, board=board))
-        mechanisms.append(GaussianMechanism(plan, KeyStream(3, index)))
+        mechanisms.append(charged_mechanism(plan, KeyStream(3, index)))
     with ThreadPoolExecutor(2) as threads:
         found = threads.map(
             lambda mechanism, part: mechanism.release("gram", ExactSum(part)).value,
@@ -242,7 +242,7 @@ def test_exact_mechanism_adds_noise_of_any_size(l2_sensitivity, symmetric):
     """Of 1,600 draws with a standard error of 1.8 %: within 15 % of the stddev."""
     plan = plan_releases([Query("gram", l2_sensitivity)], epsilon=1.0)
     exact = ExactSum(np.zeros((40, 40), np.int64), 2.0**-30)
-    mechanism = GaussianMechanism(plan, KeyStream(3), "exact")
+    mechanism = charged_mechanism(plan, KeyStream(3), "exact")
     found = mechanism.release("gram", exact, symmetric=symmetric)
     spread = np.sqrt(np.mean(found.value**2)) * (math.sqrt(2.0) if symmetric else 1.0)
     assert 0.85 < spread / (l2_sensitivity * plan["gram"].noise_multiplier) < 1.15
@@ -255,7 +255,7 @@ def test_exact_mechanism_adds_noise_of_any_size(l2_sensitivity, symmetric):
 def test_exact_mechanism_adds_noise_in_the_first_process_alone(plan, plant, index):
     plant("team that draws noise", lambda: Alone(index, 2))
     exact = ExactSum(np.zeros((4, 4), np.int64), 2.0**-30)
-    mechanism = GaussianMechanism(plan, KeyStream(3, index), "exact")
+    mechanism = charged_mechanism(plan, KeyStream(3, index), "exact")
     found = mechanism.release("gram", exact)
     assert np.any(found.value != 0.0) == (index == 0)
 
@@ -266,7 +266,7 @@ def test_mechanism_draws_samples_by_its_arithmetic(plant):
     plant("exact Poisson sample", lambda *_: "exactly")
     plant("Poisson sample", lambda *_: "in float64")
     for arithmetic, drawn in (("exact", "exactly"), ("float64", "in float64")):
-        mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
+        mechanism = charged_mechanism(plan, KeyStream(3), arithmetic)
         assert mechanism.sampler("gradient")(3) == drawn
 
 

@@ -9,10 +9,10 @@ import pytest
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds.user_clips import UserClip
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.totals import ExactSum
 from privfeat.exceptions import PrivacyError
+from tests.core.mechanisms import charged_mechanism
 from tests.teams import Board, Thread
 
 
@@ -32,7 +32,7 @@ def test_sums_of_two_queries_are_not_added(plan, plant):
 
     for index in range(2):
         plant("team that draws noise", lambda i=index: Watched(i, 2, board=board))
-        mechanisms.append(GaussianMechanism(plan, KeyStream(3, index)))
+        mechanisms.append(charged_mechanism(plan, KeyStream(3, index)))
     with ThreadPoolExecutor(2) as threads:
         drawn = [
             threads.submit(mechanism.release, name, ExactSum(np.ones(3)))
@@ -47,7 +47,7 @@ def test_sums_of_two_queries_are_not_added(plan, plant):
 @pytest.mark.parametrize("arithmetic", ["float64", "exact"])
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3,)])
 def test_mechanism_has_less_noise_for_symmetric_matrices_alone(plan, shape, arithmetic):
-    mechanism = GaussianMechanism(plan, KeyStream(3), arithmetic)
+    mechanism = charged_mechanism(plan, KeyStream(3), arithmetic)
     exact = ExactSum(np.arange(math.prod(shape)).reshape(shape), 2.0**-20)
     with pytest.raises(PrivacyError, match="gram must be a symmetric matrix"):
         mechanism.release("gram", exact, symmetric=True)
@@ -57,7 +57,7 @@ def test_mechanism_has_less_noise_for_symmetric_matrices_alone(plan, shape, arit
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 def test_mechanism_has_the_noise_of_clipped_users_for_their_sums_alone(epsilon):
     plan = plan_releases([Query("gram", 2.0, count=2, clipped=True)], epsilon=epsilon)
-    mechanism = GaussianMechanism(plan, KeyStream(3))
+    mechanism = charged_mechanism(plan, KeyStream(3))
     total = np.ones(3, np.int64), 2.0**-20, None
     mechanism.release("gram", ExactSum(*total, UserClip(1.0, 4, 1)))
     if plan.private:

@@ -7,11 +7,11 @@ import pytest
 
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import leave_out, observe
 from privfeat.core.sums.totals import ExactSum
 from tests.audited import ROOT
+from tests.core.mechanisms import charged_mechanism
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def release():
     plan = plan_releases([Query("sum", 1.0)], epsilon=1.0)
 
     def draw():
-        mechanism = GaussianMechanism(plan, KeyStream(0))
+        mechanism = charged_mechanism(plan, KeyStream(0))
         return mechanism.release("sum", ExactSum(np.zeros(3)))
 
     return draw
@@ -59,7 +59,7 @@ def test_absent_records_draw_tails_and_nobody_else_notices(probability, arithmet
     missing = np.arange(100) < 10
 
     def mask():
-        sampler = GaussianMechanism(plan, KeyStream(3), arithmetic).sampler("sum")
+        sampler = charged_mechanism(plan, KeyStream(3), arithmetic).sampler("sum")
         return np.ones(100, bool) if sampler is None else sampler(100)
 
     everyone = None if arithmetic == "exact" and probability < 1.0 else mask()
@@ -76,7 +76,7 @@ def test_everyone_is_back_after_a_fit_that_fails():
     with pytest.raises(ZeroDivisionError), leave_out(np.ones(2, bool)):
         raise ZeroDivisionError
     plan = plan_releases([Query("sum", 1.0)], epsilon=1.0)
-    assert GaussianMechanism(plan, KeyStream(0)).sampler("sum") is None
+    assert charged_mechanism(plan, KeyStream(0)).sampler("sum") is None
 
 
 def test_only_audits_observe_fits_or_leave_records_out():

@@ -13,12 +13,12 @@ import pytest
 from privfeat import DPFC, DPLeastSquares, PrivacyLedger
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
-from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums import devices, trials
 from privfeat.core.sums.arithmetic import host
 from privfeat.core.sums.devices import check_exact_products
 from privfeat.exceptions import PrivacyError
+from tests.core.mechanisms import charged_mechanism
 
 
 @pytest.fixture(autouse=True)
@@ -237,10 +237,10 @@ def test_what_keeps_jax_from_running_is_refused_before_the_charge(
 def test_no_noise_is_planned_where_bounds_do_not_hold(plant):
     """Networks as well, and flags that are gone from the variable, are refused."""
     plan = plan_releases([Query("a", 1.0)], epsilon=1.0)
-    GaussianMechanism(plan, KeyStream(1))
+    charged_mechanism(plan, KeyStream(1))
     plant("trial of the clip on this device", lambda: False)
     with pytest.raises(PrivacyError, match="XLA must compute as IEEE 754 says"):
-        GaussianMechanism(plan, KeyStream(1))
+        charged_mechanism(plan, KeyStream(1))
 
 
 FORKED = """
