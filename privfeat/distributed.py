@@ -16,7 +16,12 @@ must have devices of one kind and number: it refuses others.
 """
 
 import atexit
+import signal
+import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from privfeat.core.sums.leaving import leave_at_once
@@ -40,14 +45,15 @@ def initialize(**arguments: Any) -> None:
     Raises
     ------
     RuntimeError, ValueError
-        From JAX: if the first process cannot be reached, the number of processes is
-        not known, or JAX was used before.
+        If the port of the first process is in use. From JAX: if that process cannot be
+        reached, the number of processes is not known, or JAX was used before.
 
     Notes
     -----
     If a connected process is killed or fails, the others raise `PrivacyError` within
     seconds; if it is the first, JAX may abort them before. A host that is cut off is
-    noticed after ``heartbeat_timeout_seconds``, 30 unless given.
+    noticed after ``heartbeat_timeout_seconds``, 30 unless given. While they wait for
+    each other SIGINT and SIGTERM end a process at once, whatever would answer them.
 
     On CPUs the processes talk by gloo. Exact sums, and samples of the records, travel
     between them unencrypted and without noise: the network must be trusted as the hosts
@@ -67,10 +73,50 @@ def initialize(**arguments: Any) -> None:
     address = str(arguments.get("coordinator_address"))
     if address.rpartition(":")[0] in _OWN_HOST:  # else it listens to all hosts
         arguments = {"coordinator_bind_address": address} | arguments
-    jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
-    # once they have met, all notice at once if one ends
-    Team(jax.process_index(), jax.process_count()).check_same("job", b"")
+    if arguments.get("process_id") == 0:
+        _check_free(arguments.get("coordinator_bind_address", address))
+    with _ended_by_signals():
+        jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
+        # once they have met, all notice at once if one ends
+        Team(jax.process_index(), jax.process_count()).check_same("job", b"")
     atexit.register(_leave_after_failure)
+
+
+def _check_free(address: str) -> None:
+    """Raise RuntimeError if a program listens on this port; JAX would crash."""
+    host, _, port = address.rpartition(":")
+    if not (port.isascii() and port.isdigit()):
+        return  # JAX says what is wrong
+    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
+    local = host.strip("[]") if host in _OWN_HOST else ""
+    with socket.socket(family, socket.SOCK_STREAM) as found:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind((local, int(port)))
+        except OSError as error:
+            raise RuntimeError(
+                f"coordinator_address must have a free port, got {port}, which another "
+                "program uses. Pass one for each job."
+            ) from error
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let signals end the process while it waits in C, where Python answers none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = signal.SIGINT, signal.SIGTERM
+    before = {each: signal.getsignal(each) for each in numbers}
+    for number, answer in before.items():
+        if answer not in (signal.SIG_IGN, None):
+            signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number, answer in before.items():
+            if answer is not None:  # it is not Python's
+                signal.signal(number, answer)
 
 
 def _leave_after_failure() -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -167,6 +168,34 @@ def test_a_signal_in_a_callback_of_the_garbage_collector_is_not_lost(
     found, _, err = run("statement", "m")
     assert found == status
     assert err.startswith("privfeat: interrupted.")
+
+
+def test_a_signal_that_comes_while_one_is_sent_again_is_not_lost(
+    run, plant, monkeypatch
+):
+    """The second was raised within the hook, which Python drops too."""
+
+    class Early(threading.Thread):
+        def start(self):
+            if not sent:
+                sent.append(signal.SIGTERM)
+                os.kill(os.getpid(), signal.SIGTERM)
+            super().start()
+
+    def collect(phase, _):
+        gc.callbacks.remove(collect)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def end(path):
+        gc.callbacks.append(collect)
+        gc.collect()
+        time.sleep(5)
+
+    sent = []
+    monkeypatch.setattr(threading, "Thread", Early)
+    plant("load of a statement", end)
+    assert run("statement", "m")[0] == 143
+    assert sent == [signal.SIGTERM]
 
 
 def test_an_interrupted_command_waits_for_no_threads(plant, monkeypatch, capsys):

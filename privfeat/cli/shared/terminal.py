@@ -28,34 +28,53 @@ def ended_by_signals() -> Iterator[None]:
     """Raise `Terminated` in the body at SIGTERM, unless the caller answers it.
 
     Python drops what a signal raises in a callback of the garbage collector, and so
-    may anything that C calls. Then the signal is sent once more, SIGINT as well.
+    may anything that C calls. Then the signal is sent until it is answered, SIGINT as
+    well: one that comes right before the body begins to wait does not wake it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    own = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
-    dropped = sys.unraisablehook
+    dropped, answered = sys.unraisablehook, threading.Event()
 
-    def end(*_: object) -> None:
-        raise Terminated
+    def end(number: int, *_: object) -> None:
+        answered.set()
+        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
     def send_again(found: "sys.UnraisableHookArgs") -> None:
         if not isinstance(found.exc_value, KeyboardInterrupt):
             dropped(found)
             return
-        terminated = isinstance(found.exc_value, Terminated)
-        number = signal.SIGTERM if terminated else signal.SIGINT
-        threading.Timer(0.01, _send, [number]).start()
+        while True:  # the next one may come while this runs, and be dropped as well
+            try:
+                terminated = isinstance(found.exc_value, Terminated)
+                number = signal.SIGTERM if terminated else signal.SIGINT
+                answered.clear()
+                again = number, answered
+                threading.Thread(target=_send_until, args=again, daemon=True).start()
+                return
+            except KeyboardInterrupt:
+                continue
 
-    if own:
-        signal.signal(signal.SIGTERM, end)
+    usual = {
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGINT: signal.default_int_handler,
+    }
+    own = {n: answer for n, answer in usual.items() if signal.getsignal(n) == answer}
+    for number in own:
+        signal.signal(number, end)
     sys.unraisablehook = send_again
     try:
         yield
     finally:
+        answered.set()
         sys.unraisablehook = dropped
-        if own:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, answer in own.items():
+            signal.signal(number, answer)
+
+
+def _send_until(number: signal.Signals, answered: threading.Event) -> None:
+    while not answered.wait(0.02):
+        _send(number)
 
 
 def _send(number: signal.Signals) -> None:
