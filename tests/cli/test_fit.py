@@ -251,13 +251,13 @@ def test_fit_asks_for_the_classes_if_the_file_names_none(run, fails, tmp_path):
         (
             DPLeastSquares,
             "solution of a linear fit",
-            "The fit had begun: its budget is spent.",
+            "The fit had drawn noise: its budget is spent.",
         ),
         (None, "save of a model", "Its budget is spent."),
     ],
     ids=[
         "DPLeastSquares-_problem-No budget was spent.",
-        "DPLeastSquares-_solve-The fit had begun: its budget is spent.",
+        "DPLeastSquares-_solve-The fit had drawn noise: its budget is spent.",
         "privfeat.persistence-save-Its budget is spent.",
     ],
 )
@@ -290,5 +290,5 @@ def test_fit_that_fails_after_the_charge_says_so(run, features, tmp_path, plant)
 
     plant("solution of a linear fit", fail, of=DPLeastSquares)
     status, out, err = run(*fit_arguments(features, tmp_path / "m", "--quiet"))
-    said = "coefficients must be finite. The fit had begun: its budget is spent."
+    said = "coefficients must be finite. The fit had drawn noise: its budget is spent."
     assert (status, out, err) == (1, "", f"privfeat: error: {said}\n")

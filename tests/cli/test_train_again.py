@@ -44,6 +44,6 @@ def test_train_says_that_it_goes_on_after_an_error(folder, capsys, plant):
     plant("save of a checkpoint", save)
     assert command(folder, "--checkpoints", str(folder / "kept")) == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"privfeat: error: the server is away. {GOES_ON} The fit had begun: its budget "
-        "is spent."
+        f"privfeat: error: the server is away. {GOES_ON} The fit had drawn noise: its "
+        "budget is spent."
     )

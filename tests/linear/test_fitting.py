@@ -97,11 +97,26 @@ def test_no_release_of_an_earlier_fit_stays_beside_the_next_statement(records, p
     def fail(*_):
         raise MemoryError
 
-    plant("release of the mean", fail)
+    plant("Gaussian noise", fail)
     with pytest.raises(MemoryError):
         clf.set_params(epsilon=1.0).fit(*records)
     fitted = {name for name in vars(clf) if name.endswith("_")}
     assert fitted == {"privacy_", "n_features_in_"}
+
+
+def test_a_fit_that_fails_before_its_first_draw_leaves_the_model_as_it_was(
+    records, plant
+):
+    clf = DPLeastSquares(epsilon=9.0, classes=range(3), random_state=KEY).fit(*records)
+    before = dict(vars(clf))
+
+    def fail(*_):
+        raise MemoryError
+
+    plant("sum of the mean", fail)
+    with pytest.raises(MemoryError):
+        clf.fit(*records)
+    assert vars(clf) == before
 
 
 def test_every_fit_is_apart():

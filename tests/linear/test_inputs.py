@@ -236,7 +236,7 @@ def test_interrupt_says_what_the_ledger_holds(rows, tmp_path, plant):
     assert len(ledger.history) == 1
     clf.set_params(ledger=None)
     assert notes("solution of a linear fit") == [
-        "The fit had begun: its budget is spent."
+        "The fit had drawn noise: its budget is spent."
     ]
 
 

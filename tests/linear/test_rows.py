@@ -173,6 +173,21 @@ def test_bounded_rows_of_a_file_equal_those_in_memory(
         np.testing.assert_array_equal(exact_gram(lazy).value, exact_gram(memory).value)
 
 
+def test_rows_of_an_array_are_bounded_anew_where_a_copy_takes_much_memory(
+    split, labels, plant
+):
+    """A map of a file larger than memory was copied after the charge, and killed."""
+    array = np.asarray(split.X)
+    rows = BoundedRows(array, labels[:, None], private=True, **OPTIONS)
+    kept = exact_gram(rows).value
+    assert rows._cache is not None
+    plant("memory of the machine", lambda: 4.0 * 4 * len(array) * rows.n_columns - 1.0)
+    anew = BoundedRows(array, labels[:, None], private=True, **OPTIONS)
+    for _ in range(2):
+        np.testing.assert_array_equal(exact_gram(anew).value, kept)
+    assert anew._cache is None
+
+
 @pytest.mark.parametrize(
     ("cls", "options"),
     [

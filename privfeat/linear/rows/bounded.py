@@ -18,6 +18,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._memory import memory_bytes
 from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
@@ -38,6 +39,8 @@ from privfeat.solvers.spectrum import shrunk_towards
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass.
 _CACHE_BYTES = 2**30
+# The part of memory that they may take beside an array, which may be a map of a file.
+_PART = 0.25
 # What is read of a file at once, about: each read has a cost, and chunks are small.
 _BLOCK_BYTES = 2**22
 _T = TypeVar("_T")
@@ -94,7 +97,9 @@ class BoundedRows:
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
-        self._keep = in_memory or 4 * n_samples * self.n_columns <= _CACHE_BYTES
+        most = _PART * memory_bytes() if in_memory else _CACHE_BYTES
+        n_values = features.nnz if self.sparse else n_samples * self.n_columns
+        self._keep = 4 * n_values <= most
         self._cache: list[Any] | None = None
         if not in_memory:  # before the charge; costs a read, a pass four times as much
             features.check_finite(self._held if slots is None else slice(None))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPSGDClassifier, PrivacyLedger
+from privfeat.core.ledger.charging import NOTHING_DRAWN
 from privfeat.data import (
     FeatureFileError,
     LazyImages,
@@ -100,14 +101,15 @@ def test_a_feature_file_is_refused_before_the_charge(records, tmp_path):
     assert not hasattr(clf, "privacy_")
 
 
-def test_an_error_after_the_charge_says_so(folder):
+def test_an_image_that_cannot_be_read_costs_nothing_before_the_first_draw(folder):
     late = read_folder(folder, size=4, lazy=True)
     for file in folder.glob("*/*.png"):
         file.unlink()
     clf = DPSGDClassifier(**SMALL)
     with pytest.raises(Exception, match="png") as raised:
         clf.fit(late.images, late.labels)
-    assert raised.value.__notes__ == ["The fit had begun: its budget is spent."]
+    assert raised.value.__notes__ == [NOTHING_DRAWN]
+    assert not hasattr(clf, "privacy_")
 
 
 @pytest.mark.slow
