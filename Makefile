@@ -96,7 +96,7 @@ SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
 	@marks="not gpu and not realdata and not browser"; left_out=nothing; \
 	if ! { $(SERVER); } >/dev/null 2>&1; then \
-	  marks="$(NOT_HERE)"; left_out="privfeat/core/ledger/postgres_*.py"; \
+	  marks="$(NOT_HERE)"; left_out="privfeat/core/ledger/stores/postgres_*.py"; \
 	  echo "PostgreSQL is not installed: $$left_out is left out, and NOT covered."; \
 	fi; \
 	$(PYTEST) -q -n $(PYTEST_WORKERS) --dist worksteal -m "$$marks" --cov=privfeat --cov-branch --cov-report= $(AUDITED_TESTS) && \

@@ -29,6 +29,9 @@ from privfeat.core.sums.processes import Team, all_processes
 
 __all__ = ["all_processes", "initialize"]
 
+# JAX aborts a process, without a word of its charge, which works so long on its own
+# after another was killed.
+_HEARTBEAT_SECONDS = 300
 _OWN_HOST = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -50,9 +53,10 @@ def initialize(**arguments: Any) -> None:
 
     Notes
     -----
-    If a connected process is killed or fails, the others raise `PrivacyError` within
-    seconds; if it is the first, JAX may abort them before. A host that is cut off is
-    noticed after ``heartbeat_timeout_seconds``, 30 unless given. While they wait for
+    If a connected process is killed or fails, the others raise `PrivacyError` at their
+    next sum; if it is the first, JAX may abort them before. A host that is cut off is
+    noticed after ``heartbeat_timeout_seconds``, 300 unless given; JAX then aborts the
+    others. While they wait for
     each other SIGINT and SIGTERM end a process at once, whatever would answer them.
 
     On CPUs the processes talk by gloo. Exact sums, and samples of the records, travel
@@ -76,7 +80,9 @@ def initialize(**arguments: Any) -> None:
     if arguments.get("process_id") == 0:
         _check_free(arguments.get("coordinator_bind_address", address))
     with _ended_by_signals():
-        jax.distributed.initialize(**{"heartbeat_timeout_seconds": 30} | arguments)
+        jax.distributed.initialize(
+            **{"heartbeat_timeout_seconds": _HEARTBEAT_SECONDS} | arguments
+        )
         # once they have met, all notice at once if one ends
         Team(jax.process_index(), jax.process_count()).check_same("job", b"")
     atexit.register(_leave_after_failure)

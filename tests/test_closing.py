@@ -2,8 +2,12 @@
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from tests.conftest import pytest_terminal_summary
+from tests.fuzz.conftest import TRIED
 
 PATH = Path(__file__).resolve().parent.parent / ".ci" / "closing.py"
 
@@ -48,3 +52,26 @@ def test_a_run_that_was_skipped_is_named(close):
     lines, well = close("7 passed in 1s\n5 skipped in 1s", 3.0, ["test", "slow"])
     assert well
     assert lines[0] == "NOTHING RAN by make slow: 5 tests were skipped."
+
+
+def test_every_target_runs():
+    script = PATH.with_name("run").read_text().splitlines()
+    targets = [line.split()[1] for line in script if line.startswith("run ")]
+    assert targets == ["test", "test-slow", "test-postgres", "test-browser"]
+
+
+def test_counts_of_tried_inputs_are_printed():
+    """`make test` ends with them; the hook reads what the fuzz kept of each test."""
+    report = SimpleNamespace(
+        when="teardown",
+        user_properties=[(TRIED, {"refused": 3, "read": 1})],
+        nodeid="tests/fuzz/test_x.py::test_x",
+    )
+    lines = []
+    reporter = SimpleNamespace(
+        stats={"": [report]},
+        section=lambda *_: None,
+        write_line=lines.append,
+    )
+    pytest_terminal_summary(reporter)
+    assert lines == ["test_x: 4 (3 refused, 1 read)"]

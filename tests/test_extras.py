@@ -112,6 +112,15 @@ def test_networks_name_what_to_install_for_folders(without, tmp_path):
             use()
 
 
+def test_an_image_names_what_to_install(without):
+    """Each image was called damaged, and left out with --skip-bad."""
+    from privfeat.data.pixels import decode
+
+    without("PIL")
+    with pytest.raises(ImportError, match=r"pip install 'privfeat\[extract\]'"):
+        decode("a.png")
+
+
 def test_a_linear_estimator_is_tested_without_networks(without):
     """`audit` and `sanity` of it need no flax, whose extra is that of networks."""
     without("flax")

@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._checks import require
 from privfeat._warnings import warn
 
 SUFFIXES = frozenset(
@@ -120,7 +121,7 @@ def _refused_if_damaged() -> Iterator[None]:
     """
     try:
         yield
-    except BadImageError:
+    except (BadImageError, ImportError):  # of Pillow itself
         raise
     except Exception as error:
         raise BadImageError(str(error) or type(error).__name__) from error
@@ -131,8 +132,9 @@ def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """Return the upright image of a file, a PIL image in mode ``"L"`` or ``"RGB"``.
 
     BadImageError if the file is missing, truncated, damaged, not an image, or of
-    numbers whose range is not known.
+    numbers whose range is not known; ImportError if Pillow is not installed.
     """
+    require("an image", "PIL", extra="extract")
     from PIL import Image
 
     with Image.open(file) as image:

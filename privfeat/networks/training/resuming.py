@@ -241,9 +241,9 @@ def _tell_what_was_found(step: int, n_iter: int) -> None:
         )
     with warnings_shown():  # it is paid for: none may end it
         warn(
-            f"checkpoint_dir holds {step} of {n_iter} steps, of the data that were "
-            f"passed then: the fit goes on from step {step}, and is not charged again. "
-            "Pass an empty folder to start anew."
+            f"the folder of checkpoints holds {step} of {n_iter} steps, of the data "
+            f"that were passed then: the fit goes on from step {step}, and is not "
+            "charged again. Pass an empty folder to start anew."
         )
 
 
