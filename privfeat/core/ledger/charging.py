@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from privfeat.core.sums.processes import Team, current_team
 from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
 
 NOTHING_DRAWN = "Nothing was drawn, and nothing was charged."
+# Whether the fit is part of another, such as a run of a search.
+_AROUND: ContextVar[bool] = ContextVar("a charged whole", default=False)
 _SPENT = 2  # what a process tells the others; 1: it could not charge, 0: it could
 
 
@@ -59,7 +62,8 @@ def charged(
             notes[BaseException] = "The fit had drawn noise: its budget is spent."
             return None, statement
 
-        with _noted(notes), warnings_shown():
+        # what a run, or a step, of a charged whole raises is noted by the whole
+        with _noted({} if _AROUND.get() else notes), warnings_shown():
             yield begin
         return
 
@@ -95,13 +99,13 @@ def charged(
             number = ledger.charge(named, estimator=estimator)
 
     def begin_charged() -> tuple[int | None, PrivacyStatement]:
-        # Others may wait here for the first one, which may have charged already.
-        maybe = "Whether it was charged, the history of its ledger says."
-        notes[KeyboardInterrupt] = maybe
+        # It may be written when it fails, and others wait here for the first one.
+        notes[BaseException] = "Whether it was charged, the history of its ledger says."
+        notes[BudgetExceededError] = NOTHING_DRAWN
         _by_all(team, charge)
         known = "" if number is None else f", as number {number} of its ledger"
+        del notes[BudgetExceededError]
         notes[BaseException] = f"The fit was charged{known}: its budget is spent."
-        del notes[KeyboardInterrupt]
         return number, replace(statement, charge=_of_first(team, name))
 
     with _noted(notes), warnings_shown():
@@ -156,6 +160,7 @@ def _noted(notes: dict[type[BaseException], str]) -> Iterator[None]:
 
     In one body from before the charge to the end: between two a Ctrl-C had no note.
     """
+    token = _AROUND.set(True)
     try:
         yield
     except BaseException as error:
@@ -164,3 +169,5 @@ def _noted(notes: dict[type[BaseException], str]) -> Iterator[None]:
                 error.add_note(note)
                 break
         raise
+    finally:
+        _AROUND.reset(token)

@@ -78,8 +78,11 @@ class KeptRun:
         every = mechanism.whole_cycles(GRADIENT, self.every)
         written = [self.goes_on]
 
-        def keep(state: TrainState) -> bool:
-            write = partial(self._keep, state, fit.charge)
+        # where the keys of the first sample are, which is drawn before the charge
+        begins = self.trainer.keys.position
+
+        def keep(state: TrainState, position: int | None = None) -> bool:
+            write = partial(self._keep, state, fit.charge, position)
             done = bool(by_first(team, "write a checkpoint", write))
             written.append(bool(first_of(team, [done], "checkpoint")[0]))
             return written[-1]
@@ -95,7 +98,7 @@ class KeptRun:
             take = partial(self._take_name, fit.statement)
             by_first(team, "go on with its charge", take)
             if not self.goes_on:  # so that it goes on whenever it is killed
-                keep(self.start)
+                keep(self.start, begins)
 
         fit.after_charge(begin)
         if self.goes_on:
@@ -114,7 +117,9 @@ class KeptRun:
             self.checkpoints.fitted["privacy_"] = statement.to_json()
             self.checkpoints.take_name(statement.charge, self.found)
 
-    def _keep(self, state: TrainState, charge: int | None) -> bool:
+    def _keep(
+        self, state: TrainState, charge: int | None, position: int | None
+    ) -> bool:
         """Keep a checkpoint, in the process that has the folder; return if it could.
 
         The fit is paid for, so a full disk, or a ledger that is away, does not end it.
@@ -126,7 +131,8 @@ class KeptRun:
             return False
         last = state.step == self.trainer.n_iter
         try:
-            checkpoints.keep(state, keys.position, charge, last=last)
+            place = keys.position if position is None else position
+            checkpoints.keep(state, place, charge, last=last)
         except Exception as error:
             other_run = isinstance(error, PrivacyError) and not isinstance(
                 error, LedgerError

@@ -41,6 +41,38 @@ def test_what_fails_before_the_charge_costs_nothing(ledger, fit):
     assert caught.value.__notes__ == [charging.NOTHING_DRAWN]
 
 
+def test_a_charge_that_fails_may_stand(ledger, fit, plant):
+    """The note said that nothing was charged; the row was written."""
+    genuine = plant.genuine("charge of a ledger")
+
+    def fail(self, *args, **kwargs):
+        genuine(self, *args, **kwargs)
+        raise LedgerError("the disk is away")
+
+    plant("charge of a ledger", fail)
+    with pytest.raises(LedgerError) as caught, charged(ledger, fit, estimator="DPFC"):
+        pytest.fail("the body ran")
+    assert len(ledger.history) == 1
+    assert caught.value.__notes__ == [
+        "Whether it was charged, the history of its ledger says."
+    ]
+
+
+def fail_within(ledger, fit):
+    with (
+        charged(ledger, fit, estimator="Search"),
+        charging.charged(None, fit, estimator="DPFC"),
+    ):
+        raise MemoryError
+
+
+def test_a_run_leaves_it_to_the_whole_to_say_what_was_charged(ledger, fit):
+    with pytest.raises(MemoryError) as caught:
+        fail_within(ledger, fit)
+    (note,) = caught.value.__notes__
+    assert note.startswith("The fit was charged")
+
+
 def test_of_two_fits_that_found_room_one_is_charged(ledger):
     """Both look before either charges: the second is refused before it draws."""
     fit = make_statement(epsilon=2.5)
