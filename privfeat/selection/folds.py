@@ -136,7 +136,8 @@ class HashKFold(BaseCrossValidator):
             Nothing was charged. Fits by ``noise_multiplier``, or of sampled records,
             are charged one by one without this question.
         Exception
-            There, with a ledger: what a fit of all records would refuse of them.
+            There, with a ledger: what a fit of all records would refuse of them. With
+            ``error_score="raise"`` also what one of the candidates refuses.
         PrivacyError
             There, if their ledger does not cover the fits at all.
 
@@ -218,7 +219,10 @@ class HashKFold(BaseCrossValidator):
                 "Nothing was charged."
             )
         check_affordable(estimator, candidates, self.n_splits, refit=refit)
-        rehearse(estimator, candidates, names.get("X"), names.get("y"), fit_params)
+        data = names.get("X"), names.get("y")
+        around = names if "error_score" in names else vars(names.get("self", object))
+        every = around.get("error_score", "raise") == "raise"
+        rehearse(estimator, candidates, *data, fit_params, every=every)
         if has_ledger(estimator, candidates):
             try_scorer(estimator, names)
         of = (
