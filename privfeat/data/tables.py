@@ -19,7 +19,7 @@ from privfeat._messages import array_of, without_data
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part
-OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _OF_DTYPES = {
     "f": "numeric",
     "i": "integer",
@@ -103,7 +103,7 @@ def csv_header(path: str | Path) -> list[str]:
             f"{path} must have the names of its columns in its first line, and there "
             "is a number, or nothing. Add them."
         )
-    for delimiter, word in OTHER_DELIMITERS.items():
+    for delimiter, word in _OTHER_DELIMITERS.items():
         if len(header) == 1 and delimiter in header[0]:
             raise ValueError(
                 f"{path} must be separated by commas, but its first line is by {word}. "

@@ -70,7 +70,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
 
     ValueError if a column, a file or a user is missing, a line has other than as many
     values as the first (a name with a comma stands in quotes), or a file is named
-    twice. The message names the first such file: it is for the person who has the files.
+    twice. The message names the first such file: it is for who has the files.
     """
     _check_header(path, csv_header(path))
     users: dict[str, str] = {}

@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from numbers import Integral
 from traceback import walk_stack
 from typing import Any
@@ -252,18 +253,21 @@ def _count_rows(X: Any) -> int:
 
 
 def _text(one: Any) -> str | None:
-    """Return an id as a text: 3, "3", b"3" and "3.0", of a file with gaps, are one.
+    """Return an id as a text: 3, "3", b"3", "003" and "3.0" are one.
 
-    None for a number that was rounded or shortened.
+    Readers of tables make them so, unless one record has a gap, or a letter. None for a number that was rounded or shortened.
     """
     if isinstance(one, bytes):
         one = bytes.decode(one, errors="surrogateescape")
     if not isinstance(one, str):
         return str(int(one))
     try:
-        return user_of(one) or str.__str__(one)
+        name = user_of(one) or str.__str__(one)
     except ValueError:
         return None
+    with suppress(ValueError):
+        return str(int(name))
+    return name
 
 
 def _count_up(texts: set[str]) -> bool:
