@@ -255,7 +255,8 @@ def _count_rows(X: Any) -> int:
 def _text(one: Any) -> str | None:
     """Return an id as a text: 3, "3", b"3", "003" and "3.0" are one.
 
-    Readers of tables make them so, unless one record has a gap, or a letter. None for a number that was rounded or shortened.
+    Readers of tables make them so, unless one record has a gap, or a letter. None for a
+    number that was rounded or shortened.
     """
     if isinstance(one, bytes):
         one = bytes.decode(one, errors="surrogateescape")
