@@ -173,6 +173,23 @@ def test_bounded_rows_of_a_file_equal_those_in_memory(
         np.testing.assert_array_equal(exact_gram(lazy).value, exact_gram(memory).value)
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_beside_which_a_copy_has_no_room_are_bounded_at_every_pass(
+    features, labels, wide, tmp_path, plant
+):
+    """A fit to a memory map was charged, and then ended for want of memory."""
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asarray(features, np.float64 if wide else np.float32))
+    mapped = np.load(path, mmap_mode="r")
+    kept = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
+    plant("memory of the machine", lambda: 1.5 * mapped.nbytes)
+    read = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
+    for _ in range(2):
+        np.testing.assert_array_equal(exact_gram(kept).value, exact_gram(read).value)
+    assert kept.chunks() is kept.chunks()
+    assert read.chunks() is not read.chunks()
+
+
 @pytest.mark.parametrize(
     ("cls", "options"),
     [
