@@ -61,7 +61,11 @@ def with_floats(array: Any) -> Any:
     if array.dtype.kind not in "OUS":
         return array
     plain = np.empty(array.shape, object)
-    plain.ravel()[:] = without_data(lambda: [plain_value(v) for v in array.flat])
+
+    def fill() -> None:
+        plain.ravel()[:] = [plain_value(value) for value in array.flat]
+
+    without_data(fill)  # an object of the user may raise
     numbers = all(isinstance(value, float) for value in plain.flat)
     return plain.astype(np.float64) if numbers else plain
 
@@ -72,5 +76,5 @@ def plain_row(table: Any, place: int) -> Any:
     values = without_data(row.to_numpy, object).ravel()
     plain = without_data(lambda: [plain_value(value) for value in values])
     if not hasattr(table, "columns"):
-        return type(table)(plain)
-    return type(table)([plain], columns=table.columns)
+        return without_data(type(table), plain)
+    return without_data(type(table), [plain], columns=table.columns)

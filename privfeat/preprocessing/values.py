@@ -218,7 +218,8 @@ def _reader(column: Column) -> Callable[[Any], float]:
 
 
 def _number(value: Any) -> float:
-    if not (isinstance(value, str) or _is_number(value)):
+    word = isinstance(value, str) and "_" in value  # which Python reads as a number
+    if word or not (isinstance(value, str) or _is_number(value)):
         raise TypeError("not a number")
     try:
         return float(value)
