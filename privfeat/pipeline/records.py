@@ -1,6 +1,6 @@
 """What a step makes of records: of each one by itself."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,14 @@ from privfeat.pipeline.steps import Step
 def rows_of(X: Any, first: Step) -> Any:
     """Return what the first step is given: a table as it is where it reads tables.
 
-    Numbers become float64, lest one record decide the type of all others.
+    Numbers become float64, lest one record decide the type of all others. TypeError for
+    what a step would iterate over in another order, or by its keys.
     """
+    if isinstance(X, Mapping | Set | str | bytes):
+        raise TypeError(
+            f"X must be a list, an array or a table of records, got {type(X).__name__}."
+            " Pass one record for each label, in their order."
+        )
     if isinstance(X, LazyFeatures):
         X = X[:]
     if sparse.issparse(X):
