@@ -128,9 +128,8 @@ def parse_simple_vgg(name: str) -> dict[str, Any]:
         )
     pairs = re.findall(r"(\d+)\((\d+)\)", found[1])
     blocks = tuple((int(channels), int(layers)) for channels, layers in pairs)
-    if (
-        sum(layers for _, layers in blocks) > _MOST_LAYERS
-    ):  # a name may be of a stranger
+    # the name may be that of a model that a stranger planted
+    if sum(layers for _, layers in blocks) > _MOST_LAYERS:
         raise ValueError(
             f"a simpleVGG must have at most {_MOST_LAYERS} convolutions, got more."
         )
