@@ -161,7 +161,8 @@ def ids_of(groups: Any) -> NDArray[Any]:
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
         if groups.dtype.kind in "iu":
-            if np.isin(_NO_NUMBERS, groups).any():
+            # NaN among unsigned ones is 2**63
+            if np.isin(_NO_NUMBERS, groups).any() or (groups == 2**63).any():
                 raise ValueError(_NAMELESS)
             # a copy: which records count, and where they stand, must be of one reading
             return np.array(groups)
