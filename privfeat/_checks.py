@@ -7,7 +7,9 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 import math
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
+from inspect import signature
 from numbers import Integral, Real
 from types import FrameType
 from typing import Any, TypeVar, cast
@@ -91,6 +93,23 @@ def check_bool(name: str, value: Any) -> bool:
     if type(value).__name__ not in {"bool", "bool_", "numpy.bool"}:
         raise TypeError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def check_called(name: str, value: Any, *arguments: str) -> None:
+    """Raise TypeError unless ``value`` can be called with these, by its signature.
+
+    It is not called: what has no signature, as some that is built in, passes.
+    """
+    try:
+        if not callable(value):
+            raise TypeError("not callable")
+        with suppress(ValueError):  # no signature
+            signature(value).bind(*arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must be callable as {name}({', '.join(arguments)}), got "
+            f"{type(value).__name__}: {error}. Pass a function of these."
+        ) from error
 
 
 def check_class_names(names: Any, n_classes: int | None = None) -> list[str]:

@@ -31,6 +31,11 @@ def check_room(what: str, n_bytes: float, remedy: str) -> None:
         raise ValueError(f"{what} must fit into memory, and does not. {remedy}")
 
 
+def has_room(n_bytes: float) -> bool:
+    """Return whether so much leaves a quarter of what there is to everything else."""
+    return n_bytes <= 0.75 * memory_bytes()
+
+
 def free_bytes() -> float:
     """Return what is left of it, at least 0; inf if nobody knows."""
     left = [limit - used for limit, used in _limits()]

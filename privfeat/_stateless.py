@@ -3,7 +3,9 @@
 By the exact class: a subclass has the methods, and the tags, of a user.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,9 @@ _STATELESS = {
     "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
     **DECLARED,
 }
+
+# As texts are that somebody made of whole floats.
+_WHOLE_FLOAT = re.compile(r"-?\d+\.0|-?\d(\.\d+)?e\+\d+")
 
 # They learn what their parts learn.
 CONTAINERS = {
@@ -109,8 +114,8 @@ def form_varies(rows: Any) -> bool:
     One half makes a column of whole numbers one of floats, one gap makes floats of
     truth values. So all numbers must be floats, of the one width that who stores them
     chose: beside small whole numbers, float32 becomes float64 or stays. One text makes
-    objects of them, and so are objects refused; texts have types of their own. In
-    sparse rows without an order, steps add up entries of one place in an order that
+    objects of them, and so are objects refused; of texts see `texts_vary`. In sparse
+    rows without an order, steps add up entries of one place in an order that
     follows from all rows.
     """
     if not getattr(rows, "has_canonical_format", True):  # of sparse ones
@@ -142,3 +147,70 @@ def _keeps_values(kind: Any) -> bool:
     if isinstance(kind, np.dtype):
         return kind.kind in "UST"
     return getattr(kind, "type", None) is str
+
+
+def texts_vary(rows: Any, first: Any = None) -> bool:
+    """Return whether one record may make texts of numbers that others have.
+
+    A reader of tables makes numbers, or truth values, of a column in which no record
+    has a word, and else texts: to most steps and models "3" is another value than 3. So
+    texts that read as such are refused, but in a column of pandas' type ``string``,
+    which is asked for and never guessed. There whole floats are, lest somebody make
+    texts of numbers: "3" is "3.0" beside a gap. ``first`` is the step that gets the
+    rows, if it is known: `PublicColumns` sees to its values, and what takes texts alone
+    refuses numbers.
+
+    *Proof.* Let values that neighbouring tables share be numbers in one, and texts in
+    the other. These read as numbers, so that the other table is refused; a column that
+    was asked for has texts in both.
+    """
+    if is_exactly(first, DECLARED) or _takes_texts(first):
+        return False
+    return any(
+        (_WHOLE_FLOAT.fullmatch if asked else _reads_as_number)(text)
+        for values, asked in _parts_of(rows)
+        for text in _texts_among(values)
+    )
+
+
+def _takes_texts(step: Any) -> bool:
+    kinds = {"sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"}}
+    pairs = getattr(step, "input_type", "string") != "string"
+    return is_exactly(step, kinds) and is_stateless(step) and not pairs
+
+
+def _texts_among(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str | bytes):
+            yield value if isinstance(value, str) else value.decode(errors="replace")
+
+
+def _reads_as_number(text: str) -> bool:
+    with suppress(ValueError):
+        float(text.replace(",", ""))  # of decimals, or of thousands
+        return True
+    return text.strip().lower() in ("true", "false")
+
+
+def _parts_of(rows: Any) -> Iterator[tuple[Iterable[Any], bool]]:
+    """Yield values of columns, or of listed records; and if texts were asked for."""
+    objects = isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1
+    if isinstance(rows, list | tuple) or objects:
+        yield from ((_values_of(row), False) for row in rows)
+    elif hasattr(rows, "iloc"):
+        for place, kind in enumerate(_types(rows)):
+            column = rows if rows.ndim == 1 else rows.iloc[:, place]
+            asked = type(getattr(kind, "na_value", None)).__name__ == "NAType"
+            yield column.astype(object) if kind.kind in "OUS" else (), asked
+    elif isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
+        yield rows.ravel().tolist(), False
+
+
+def _values_of(record: Any) -> list[Any]:
+    """Return the values of a listed record, those of pairs too; of a text none."""
+    if isinstance(record, np.ndarray):
+        record = record.tolist() if record.dtype.kind in "OUS" else []
+    if isinstance(record, Mapping):
+        record = list(record.values())
+    values = record if isinstance(record, list | tuple) else []
+    return [v[-1] if isinstance(v, tuple) and v else v for v in values]

@@ -78,7 +78,6 @@ SEAMS = {
     "memory of the machine": _at(
         "._memory:memory_bytes",
         f"{_SPECTRUM}:memory_bytes",
-        ".linear.rows.bounded:memory_bytes",
     ),
     "groups of processes": _at("._memory:_GROUPS"),
     "columns from which eigenvectors are timed": _at(".solvers.spectrum:_MANY_COLUMNS"),

@@ -10,6 +10,7 @@ import pytest
 from privfeat._checks import (
     check_between,
     check_bool,
+    check_called,
     check_choice,
     check_int,
     check_positive,
@@ -109,6 +110,20 @@ def test_booleans_are_no_numbers():
     for value in (1, 0.0, "True", None):
         with pytest.raises(TypeError, match="b must be True or False"):
             check_bool("b", value)
+
+
+@pytest.mark.parametrize("function", [print, dict, divmod, lambda a, b=1, *c: 0])
+def test_what_can_be_called_is_taken(function):
+    """``dict`` has no signature."""
+    check_called("on_step", function, "step", "model")
+
+
+@pytest.mark.parametrize(
+    "function", ["print", None, lambda step: 0, lambda a, b, c: 0, lambda a, *, b: 0]
+)
+def test_what_cannot_be_called_so_is_refused(function):
+    with pytest.raises(TypeError, match=r"on_step must be .* on_step\(step, model\)"):
+        check_called("on_step", function, "step", "model")
 
 
 def test_none_alone_is_left_out():

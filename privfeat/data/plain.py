@@ -10,9 +10,25 @@ from typing import Any
 import numpy as np
 
 from privfeat._messages import without_data
+from privfeat._stateless import texts_vary
 
 # pandas' marks of a missing value, which compare and convert like nothing else
 ABSENT = ("NAType", "NaTType")
+
+
+def check_texts(rows: Any, first: Any = None) -> None:
+    """Raise TypeError if texts in a table or an array may be numbers beside others.
+
+    ``first`` is the step that gets them, if it is known (`texts_vary`).
+    """
+    if without_data(texts_vary, rows, first):
+        raise TypeError(
+            "X must hold no texts that read as numbers, or as True or False, got one: "
+            "in some columns one word makes texts of all other values. Correct the "
+            "table, or, for a step or a model that was fitted to texts, pass "
+            "dtype='string' to read_csv (X.astype('string') comes too late). "
+            "PublicColumns takes either."
+        )
 
 
 def plain_value(value: Any) -> Any:
@@ -45,7 +61,11 @@ def with_floats(array: Any) -> Any:
     if array.dtype.kind not in "OUS":
         return array
     plain = np.empty(array.shape, object)
-    plain.ravel()[:] = without_data(lambda: [plain_value(v) for v in array.flat])
+
+    def fill() -> None:
+        plain.ravel()[:] = [plain_value(value) for value in array.flat]
+
+    without_data(fill)  # an object of the user may raise
     numbers = all(isinstance(value, float) for value in plain.flat)
     return plain.astype(np.float64) if numbers else plain
 
@@ -56,5 +76,5 @@ def plain_row(table: Any, place: int) -> Any:
     values = without_data(row.to_numpy, object).ravel()
     plain = without_data(lambda: [plain_value(value) for value in values])
     if not hasattr(table, "columns"):
-        return type(table)(plain)
-    return type(table)([plain], columns=table.columns)
+        return without_data(type(table), plain)
+    return without_data(type(table), [plain], columns=table.columns)

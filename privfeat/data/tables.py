@@ -19,7 +19,7 @@ from privfeat._messages import array_of, without_data
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part
-OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _OF_DTYPES = {
     "f": "numeric",
     "i": "integer",
@@ -49,7 +49,7 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
-        kinds: list[tuple[str, str | None]] = [(n, None) for n in _header(path)]
+        kinds: list[tuple[str, str | None]] = [(n, None) for n in csv_header(path)]
     elif suffix == ".npz":
         found = _arrays(path).items()
         kinds = [(name, _OF_DTYPES.get(values.dtype.kind)) for name, values in found]
@@ -80,7 +80,7 @@ def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
-        yield from _csv_parts(path, names)
+        yield from csv_parts(path, names)
     elif suffix == ".npz":
         arrays = _arrays(path)
         n_rows = {len(values) for values in arrays.values()}
@@ -91,7 +91,8 @@ def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
         yield from _arrow_parts(path, names)
 
 
-def _header(path: str | Path) -> list[str]:
+def csv_header(path: str | Path) -> list[str]:
+    """Return the names in the first line of a CSV file."""
     with _opened(path) as file:
         names, refused = _rows(csv.reader(file, strict=True), 1)
     if refused or not names:
@@ -102,7 +103,7 @@ def _header(path: str | Path) -> list[str]:
             f"{path} must have the names of its columns in its first line, and there "
             "is a number, or nothing. Add them."
         )
-    for delimiter, word in OTHER_DELIMITERS.items():
+    for delimiter, word in _OTHER_DELIMITERS.items():
         if len(header) == 1 and delimiter in header[0]:
             raise ValueError(
                 f"{path} must be separated by commas, but its first line is by {word}. "
@@ -119,8 +120,9 @@ def _is_name(text: str) -> bool:
     return False
 
 
-def _csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
-    header = _header(path)
+def csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    """Give the values of these columns of a CSV file, as `read_table` does."""
+    header = csv_header(path)
     places = {name: header.index(name) for name in names}
     with _opened(path) as file:
         reader = csv.reader(file, strict=True)

@@ -1,6 +1,5 @@
 """Whose file is whose: the table of users that every command reads."""
 
-import csv
 import re
 import string
 import unicodedata
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import list_of, without_data
-from privfeat.data.tables import OTHER_DELIMITERS
+from privfeat.data.tables import csv_header, csv_parts
 
 COLUMNS = ("file", "user")
 # What programs and people write where nobody is named, signs around it left out (Nil
@@ -69,26 +68,19 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
     ``user``, any text, of which `user_of` makes a name. Further columns, and rows on
     other files, are left out.
 
-    ValueError if a column, a file or a user is missing, or a file is named twice. The
-    message names the first such file: it is for the person who has the files.
+    ValueError if a column, a file or a user is missing, a line has other than as many
+    values as the first (a name with a comma stands in quotes), or a file is named
+    twice. The message names the first such file: it is for who has the files.
     """
-    try:
-        with Path(path).open(newline="", encoding="utf-8-sig") as table:
-            reader = csv.DictReader(table)
-            header = list(reader.fieldnames or ())
-            _check_header(path, header)
-            rows = [(row["file"], user_of(row["user"] or "")) for row in reader]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(
-            f"--groups must be a CSV file in UTF-8, got {path}."
-        ) from error
+    _check_header(path, csv_header(path))
     users: dict[str, str] = {}
-    for file, user in rows:
-        if file in users:
-            raise ValueError(
-                f"--groups must name each file once, but {path} names {file} twice."
-            )
-        users[file] = user
+    for part in csv_parts(path, COLUMNS):
+        for file, user in zip(part["file"], part["user"], strict=True):
+            if file in users:
+                raise ValueError(
+                    f"--groups must name each file once, but {path} names {file} twice."
+                )
+            users[file] = user_of(user)
     missing = next((file for file in files if not users.get(file)), None)
     if missing is not None:
         raise ValueError(
@@ -169,7 +161,8 @@ def ids_of(groups: Any) -> NDArray[Any]:
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
         if groups.dtype.kind in "iu":
-            if np.isin(_NO_NUMBERS, groups).any():
+            # NaN among unsigned ones is 2**63
+            if np.isin(_NO_NUMBERS, groups).any() or (groups == 2**63).any():
                 raise ValueError(_NAMELESS)
             # a copy: which records count, and where they stand, must be of one reading
             return np.array(groups)
@@ -193,13 +186,9 @@ def _check_header(path: str | Path, header: Sequence[str]) -> None:
             "Leave one out."
         )
     missing = [repr(name) for name in COLUMNS if name not in header]
-    if not missing:
-        return
-    hint = "Name them in the first line."
-    for delimiter, word in OTHER_DELIMITERS.items():
-        if {*COLUMNS} <= {*",".join(header).replace(delimiter, ",").split(",")}:
-            hint = f"It is separated by {word}: save it with commas."
-    raise ValueError(
-        "--groups must be separated by commas and have the columns file and user, but "
-        f"{path} has no column {' and no column '.join(missing)}. {hint}"
-    )
+    if missing:
+        raise ValueError(
+            "--groups must be separated by commas and have the columns file and user, "
+            f"but {path} has no column {' and no column '.join(missing)}. Name them in "
+            "the first line."
+        )

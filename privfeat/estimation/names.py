@@ -57,6 +57,24 @@ def check_classes(param: str, table: Any, classes: Sequence[Any]) -> None:
         )
 
 
+def check_own_order(param: str, value: Any, own: Any, classes: Sequence[Any]) -> None:
+    """Raise ValueError if a list goes by the classes, and their order is another.
+
+    ``own``, what ``classes=`` was given, may have an order of its own, in which nothing
+    is taken. What has the names of the classes is not taken by place.
+    """
+    named = hasattr(value, "coef_") or isinstance(value, Mapping)
+    named = named or (hasattr(value, "iloc") and {*value.index} == {*classes})
+    if value is None or own is None or isinstance(value, str) or named:
+        return
+    if list(own) != list(classes):
+        raise ValueError(
+            f"classes must be sorted beside {param} without names, whose values are "
+            f"taken in that order, got {list(own)!r}. Pass {list(classes)!r}, or a "
+            "mapping for class_weight, or a table of pandas with names for prior."
+        )
+
+
 def names_of(value: Any) -> list[Any]:
     """Return the names of columns of a fitted estimator, a table or a column."""
     for kind in ("feature_names_in_", "column_names", "columns", "index"):

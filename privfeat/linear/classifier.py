@@ -15,6 +15,7 @@ from privfeat.core.noise.release import Release
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import ScoredClassifier, with_params_of_fit
 from privfeat.estimation.labels import read_labels
+from privfeat.estimation.names import check_own_order
 from privfeat.estimation.predictor import (
     best_classes,
     class_probabilities,
@@ -161,6 +162,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         radius = 1.0
         if self.row_scaling == "unit":
             radius = float(self.clip_norm) / float(np.hypot(1.0, constant))
+        for name in ("class_weight", "prior"):
+            given = getattr(self, name, None)
+            check_own_order(name, given, self.classes, labels.classes.tolist())
         weights = getattr(self, "class_weight", None)
         if weights is not None:
             weights = class_weights(weights, labels)

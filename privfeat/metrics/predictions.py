@@ -14,7 +14,7 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import plain_row, with_floats
+from privfeat.data.plain import check_texts, plain_row, with_floats
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import check_kinds, places_of
 from privfeat.persistence import is_ours
@@ -36,11 +36,14 @@ def rows_of(model: Any, X: Any) -> Any:
 
     Or as the table that they are, where parts of a model read columns by names. One
     that is not ours sees numbers beside texts as floats, lest one gap, or half, change
-    how it sees the whole numbers of all others.
+    how it sees the whole numbers of all others. TypeError for texts of which one record
+    may have made texts (`check_texts`).
     """
     X = frame_of(X)
+    *_, first = parts = [*_inwards(model)]
+    if not all(map(is_ours, parts)):  # ours make numbers of texts
+        check_texts(X, first)
     if without_data(hasattr, X, "columns"):  # whose order may be another
-        *_, first = _inwards(model)
         if hasattr(first, "array_order"):
             with without_warnings():
                 clone(first).fit(X)  # checks the names; ignored ones may be missing

@@ -161,7 +161,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         return there, made of releases alone, so that curves of it on public records
         cost nothing. What it computes from private ones is a release that no statement
         covers. What it returns is not used; what it raises ends the fit, whose budget
-        is spent. Of several processes the first alone calls it.
+        is spent. One that does not take both arguments is refused before. Of several
+        processes the first alone calls it.
     random_state : int, RandomState or None, default=None
         None takes entropy of the operating system. An integer is for tests: not
         private.

@@ -11,6 +11,7 @@ from flax import nnx
 
 from privfeat._checks import (
     check_bool,
+    check_called,
     check_choice,
     check_int,
     check_positive,
@@ -145,8 +146,8 @@ class DPSGDParameters(PrivateEstimator):
                 "weights must be None, a path, or the parameters_ of another fit, got "
                 f"{type(self.weights).__name__}."
             )
-        if not (self.on_step is None or callable(self.on_step)):
-            raise TypeError(f"on_step must be callable, got {self.on_step!r}.")
+        if self.on_step is not None:
+            check_called("on_step", self.on_step, "step", "model")
         if isinstance(self.model, nnx.Module) and self.weights is not None:
             raise TypeError(
                 "weights must be None for a model that is a module, which has its own. "

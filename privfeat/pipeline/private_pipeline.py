@@ -34,7 +34,7 @@ from privfeat.pipeline.records import (
     by_record,
     check_public_rows,
     number_of,
-    rows_of,
+    rows_of_fit,
     through_public_steps,
 )
 from privfeat.pipeline.steps import read_steps
@@ -117,7 +117,9 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
     ``groups``, by every step.
 
     Numbers become float64 before any step, so that no record decides the type of
-    others. Public steps after a private one are fitted to a row of zeros; a record of
+    others, and texts that read as numbers are refused where a step would see them: one
+    word makes texts of a column. In columns of pandas' type ``string`` they are taken.
+    Public steps after a private one are fitted to a row of zeros; a record of
     which one makes a number that is not finite gets a row of zeros there, since an
     error would tell of it. Records that are sampled (``sampling_prob``) are refused:
     their cost is not a part of rho.
@@ -194,7 +196,7 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
         steps = read_steps(self.steps)
         keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
         check_columns(y=y) if steps[0].reads_tables else check_columns(X=X, y=y)
-        rows = rows_of(X, steps[0])
+        rows = rows_of_fit(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)
         users = check_users(

@@ -1,6 +1,6 @@
 """What a step makes of records: of each one by itself."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import plain_row, with_floats
+from privfeat.data.plain import check_texts, plain_row, with_floats
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.fitting import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
@@ -23,8 +23,14 @@ from privfeat.pipeline.steps import Step
 def rows_of(X: Any, first: Step) -> Any:
     """Return what the first step is given: a table as it is where it reads tables.
 
-    Numbers become float64, lest one record decide the type of all others.
+    Numbers become float64, lest one record decide the type of all others. TypeError for
+    what a step would iterate over in another order, or by its keys.
     """
+    if isinstance(X, Mapping | Set | str | bytes):
+        raise TypeError(
+            f"X must be a list, an array or a table of records, got {type(X).__name__}."
+            " Pass one record for each label, in their order."
+        )
     if isinstance(X, LazyFeatures):
         X = X[:]
     if sparse.issparse(X):
@@ -38,6 +44,17 @@ def rows_of(X: Any, first: Step) -> Any:
     if sparse.issparse(X):
         return X
     return with_floats(array_of_records(X))
+
+
+def rows_of_fit(X: Any, first: Step) -> Any:
+    """Return `rows_of` records to learn from.
+
+    TypeError for texts that may be numbers beside other records (`check_texts`).
+    """
+    rows = rows_of(X, first)
+    if first.reads_tables:
+        check_texts(rows, first.inner)
+    return rows
 
 
 def check_public_rows(step: Any, X: Any) -> None:

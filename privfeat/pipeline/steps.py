@@ -69,10 +69,14 @@ class Step:
     record_wise: bool  # whether it is public, and may be given all rows at once
 
     @property
+    def inner(self) -> Any:
+        """What it is, or what its user declared public."""
+        return self.estimator.estimator if self.declared else self.estimator
+
+    @property
     def takes_numbers(self) -> bool:
         """Whether it is public, and gets all rows at once, as finite float64."""
-        given = self.estimator.estimator if self.declared else self.estimator
-        return self.record_wise and type(given).__name__ not in _TAKE_RECORDS
+        return self.record_wise and type(self.inner).__name__ not in _TAKE_RECORDS
 
     @property
     def reads_tables(self) -> bool:

@@ -19,12 +19,13 @@ from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.noise.exact import check_planned
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
+from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import check_alone
 from privfeat.core.sums.records import MAX_ROWS
 from privfeat.data import LazyFeatures
-from privfeat.estimation.bases import PrivateEstimator
+from privfeat.estimation.bases import PrivateEstimator, warn_of_extremes
 from privfeat.estimation.fitting import fitted_apart
 from privfeat.estimation.inputs import (
     check_users,
@@ -177,9 +178,6 @@ class PrivateStep(PrivateEstimator, ABC):
     def _check_size(self, n_features: int) -> None:
         """Refuse, or warn of, more columns than this machine has room for."""
 
-    def warn_of_records(self, rows: Any) -> None:
-        """Warn of parameters that look as if they were taken from these rows."""
-
     @abstractmethod
     def _queries(self, n_features: int) -> list[Query]:
         """Return what a fit releases, for one record; refuse wrong parameters."""
@@ -225,7 +223,16 @@ class PrivateTransformer(TransformerMixin, PrivateStep):
 
     def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
         rows = self._rows(X, reset=True)
+        if not isinstance(self.ledger, PartOfCharge):  # a pipeline has warned before
+            self.warn_of_records(rows)
         return rows, len(rows)
+
+    def warn_of_records(self, rows: NDArray[Any]) -> None:
+        """Warn if ``bounds`` look as if they were taken from these rows."""
+        if (bounds := getattr(self, "bounds", None)) is not None:
+            low, high = column_bounds(bounds, rows.shape[1])
+            if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
+                warn_of_extremes("bounds", low, high, rows)
 
     def _rows(self, X: Any, *, reset: bool) -> Floats:
         """Return finite rows as float64."""
@@ -262,6 +269,10 @@ def column_bounds(bounds: Any, n_features: int) -> tuple[Floats, Floats]:
     each column.
     """
     try:
+        if not isinstance(bounds, list | tuple | np.ndarray):  # the keys of a mapping
+            raise TypeError("no pair")
+        if any(np.asarray(end).dtype.kind in "USb" for end in bounds):
+            raise TypeError("no numbers")
         low, high = (
             np.broadcast_to(np.asarray(end, np.float64), (n_features,))
             for end in bounds

@@ -45,7 +45,7 @@ class PublicColumns(TransformerMixin, BaseEstimator):
             A text for readers.
         ``categories``, of a category
             All of them, at least two: texts, or numbers, where 3, "3" and "3.0" are
-            one.
+            one. If one is a text such as "007", a table must have texts, not numbers.
         ``unseen``, of a category
             What another becomes: ``"refuse"`` (default) raises, ``"neutral"`` is 0 in
             all features, and one of the categories counts as that.

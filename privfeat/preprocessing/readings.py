@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Integral, Real
@@ -46,6 +47,18 @@ def category_of(value: Any) -> str:
     if _EXACT <= abs(number) < math.inf:
         raise TypeError("a category must not be a rounded float.")
     return str(int(number)) if number.is_integer() else str(number)
+
+
+def as_number(text: str) -> str:
+    """Return a category that reads as a number as a table of numbers has it.
+
+    "007" as "7" and "2.10" as "2.1"; another category as it is.
+    """
+    for read in (int, float):  # whole numbers are not rounded
+        with suppress(TypeError, ValueError):
+            number = read(text)
+            return text if number != number else category_of(number)
+    return text
 
 
 def _is_whole(value: Decimal) -> bool:

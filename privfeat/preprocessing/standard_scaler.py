@@ -12,9 +12,8 @@ from privfeat._types import ADJACENCIES
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.sums.confidence import BOX_STEP, exact_column_moments
-from privfeat.estimation.bases import warn_of_extremes, with_params_of_fit
+from privfeat.estimation.bases import with_params_of_fit
 from privfeat.preprocessing.private import (
     Floats,
     PrivateTransformer,
@@ -177,18 +176,6 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
 
     def _facts(self) -> list[str]:
         return [*super()._facts(), "the bounds of the columns"]
-
-    def _records(self, X: Any, y: Any) -> tuple[NDArray[Any], int]:
-        rows, n_records = super()._records(X, y)
-        if not isinstance(self.ledger, PartOfCharge):  # a pipeline has warned before
-            self.warn_of_records(rows)
-        return rows, n_records
-
-    def warn_of_records(self, rows: NDArray[Any]) -> None:
-        """Warn if ``bounds`` look as if they were taken from these rows."""
-        low, high = self._given_bounds(rows.shape[1])
-        if len(low) == 1 or np.ptp(low) or np.ptp(high):  # no range for all columns
-            warn_of_extremes("bounds", low, high, rows)
 
     def _learn(
         self,

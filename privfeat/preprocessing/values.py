@@ -21,6 +21,7 @@ from privfeat.preprocessing.declaration import (
     Column,
 )
 from privfeat.preprocessing.readings import (
+    as_number,
     category_of,
     seconds_of,
     seconds_of_dates,
@@ -31,7 +32,8 @@ _RULES = {
     "numeric": "numbers, as in 1234.5",
     "integer": "whole numbers",
     "boolean": "true and false, yes and no, or 1 and 0",
-    "category": "texts or numbers, and codes of 2**53 and more not as floats, which "
+    "category": "texts or numbers, as they are declared: codes such as 007 as texts "
+    "(pass dtype=str to read_csv), and codes of 2**53 and more not as floats, which "
     "one gap makes of a column of whole numbers",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
@@ -152,12 +154,11 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     else:
         if kind in "mM":  # which NumPy would turn into whole numbers
             raise TypeError("dates")
-        one = _reader(column)
+        one, listed = _reader(column), values.tolist()
+        if column.kind in ("category", "boolean"):  # compared as texts
+            _refuse_numbers(column, listed)
         # one by one, so that no value decides how others are read
-        found = [
-            math.nan if _absent(column, value) else one(value)
-            for value in values.tolist()
-        ]
+        found = [math.nan if _absent(column, value) else one(value) for value in listed]
         numbers = np.array(found, np.float64)
     if column.kind != "boolean" and column.numbers:  # whose words are 0 and 1
         numbers = np.where(np.isin(numbers, [*column.numbers]), np.nan, numbers)
@@ -167,12 +168,33 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     return numbers
 
 
+def _refuse_numbers(column: Column, values: list[Any]) -> None:
+    """Raise TypeError for a value that means another where its column has other types.
+
+    Readers of tables make numbers of all values of a column, or of none if one record
+    has a letter. So numbers are refused where a text is declared that no number is
+    written as, and so are other texts that read as a number that is declared.
+    """
+    known = {*column.categories, *column.texts}
+    coded = any(as_number(text) != text for text in known)
+    for value in values:
+        if isinstance(value, str):
+            name = category_of(value)
+            if name not in known and as_number(name) in known:
+                raise TypeError("not as declared")
+        elif coded and _is_number(value) and value == value:
+            raise TypeError("a number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real | Decimal) and not isinstance(value, bool)
+
+
 def _absent(column: Column, value: Any) -> bool:
     """Return whether a value says that there is none."""
     if value is None or type(value).__name__ in ABSENT:
         return True
-    text = isinstance(value, str)
-    number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    text, number = isinstance(value, str), _is_number(value)
     if (text and not value.strip()) or (number and value != value):
         return True
     with suppress(TypeError):
@@ -196,8 +218,8 @@ def _reader(column: Column) -> Callable[[Any], float]:
 
 
 def _number(value: Any) -> float:
-    number = isinstance(value, str | Real | Decimal) and not isinstance(value, bool)
-    if not number:
+    word = isinstance(value, str) and "_" in value  # which Python reads as a number
+    if word or not (isinstance(value, str) or _is_number(value)):
         raise TypeError("not a number")
     try:
         return float(value)

@@ -116,7 +116,7 @@ def _of_fit(estimator: Any) -> Charges:
     if type(estimator) in (GridSearchCV, RandomizedSearchCV):
         n_splits = getattr(estimator.cv, "n_splits", None)
         refit = estimator.refit is not False
-        candidates = _candidates(estimator)
+        candidates = candidates_of(estimator)
         if candidates is None:
             return None
         return _of_search(estimator.estimator, candidates, n_splits, refit=refit)
@@ -145,7 +145,7 @@ def _of_fit(estimator: Any) -> Charges:
     return [Charge(ledger, statement)]
 
 
-def _candidates(search: Any) -> list[Mapping[str, Any]] | None:
+def candidates_of(search: Any) -> list[Mapping[str, Any]] | None:
     """Return the candidates of a search; of drawn ones, others that cost the same."""
     if isinstance(search, GridSearchCV):
         return [*ParameterGrid(search.param_grid)]

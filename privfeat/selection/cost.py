@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 from privfeat._stateless import learns
 from privfeat._types import Adjacency
@@ -15,6 +15,7 @@ from privfeat.core.accounting.folds import are_covered
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
+from privfeat.selection.affordable import candidates_of
 from privfeat.selection.folds import SCORES, HashKFold
 from privfeat.selection.inputs import BUDGET
 
@@ -75,17 +76,16 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
             "search must be a GridSearchCV or RandomizedSearchCV, got "
             f"{type(search).__name__}."
         )
-    grid = isinstance(search, GridSearchCV)
-    candidates = list(ParameterGrid(search.param_grid)) if grid else [{}]
-    if not grid:
+    if isinstance(search, RandomizedSearchCV):
         _refuse_budgets(search.param_distributions)
+    candidates = candidates_of(search) or []
     fits = [clone(search.estimator).set_params(**one) for one in candidates]
     costs = [_cost_of(fit) for fit in fits]
     adjacencies = {adjacency for _, _, adjacency in costs}
     if len(adjacencies) > 1:
         raise UnsupportedEventError("adjacency must be the same for all candidates.")
     adjacency = adjacencies.pop()
-    mus = [mu for mu, _, _ in costs] * (1 if grid else int(search.n_iter))
+    mus = [mu for mu, _, _ in costs]
     # candidates may exchange the steps
     others = [fit for fit in fits if _with_budget(fit) is not fit]
     steps = [step for fit in others for _, step in fit.steps[:-1]]
@@ -129,8 +129,7 @@ def _moves_one_record(cv: Any) -> bool:
 
 
 _NOT_DRAWN = {*BUDGET, "sampling_prob", "max_group_size", "random_state", "steps"}
-
-
+_NOT_DRAWN.add("ledger")
 _NEEDED = set(BUDGET) - {"noise_multiplier"}  # a PrivatePipeline has none
 
 

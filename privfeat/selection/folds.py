@@ -3,6 +3,7 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from numbers import Integral
 from traceback import walk_stack
 from typing import Any
@@ -136,7 +137,8 @@ class HashKFold(BaseCrossValidator):
             Nothing was charged. Fits by ``noise_multiplier``, or of sampled records,
             are charged one by one without this question.
         Exception
-            There, with a ledger: what a fit of all records would refuse of them.
+            There, with a ledger: what a fit of all records would refuse of them. With
+            ``error_score="raise"`` also what one of the candidates refuses.
         PrivacyError
             There, if their ledger does not cover the fits at all.
 
@@ -218,7 +220,10 @@ class HashKFold(BaseCrossValidator):
                 "Nothing was charged."
             )
         check_affordable(estimator, candidates, self.n_splits, refit=refit)
-        rehearse(estimator, candidates, names.get("X"), names.get("y"), fit_params)
+        data = names.get("X"), names.get("y")
+        around = names if "error_score" in names else vars(names.get("self", object))
+        every = around.get("error_score", "raise") == "raise"
+        rehearse(estimator, candidates, *data, fit_params, every=every)
         if has_ledger(estimator, candidates):
             try_scorer(estimator, names)
         of = (
@@ -248,18 +253,22 @@ def _count_rows(X: Any) -> int:
 
 
 def _text(one: Any) -> str | None:
-    """Return an id as a text: 3, "3", b"3" and "3.0", of a file with gaps, are one.
+    """Return an id as a text: 3, "3", b"3", "003" and "3.0" are one.
 
-    None for a number that was rounded or shortened.
+    Readers of tables make them so, unless one record has a gap, or a letter. None for a
+    number that was rounded or shortened.
     """
     if isinstance(one, bytes):
         one = bytes.decode(one, errors="surrogateescape")
     if not isinstance(one, str):
         return str(int(one))
     try:
-        return user_of(one) or str.__str__(one)
+        name = user_of(one) or str.__str__(one)
     except ValueError:
         return None
+    with suppress(ValueError):
+        return str(int(name))
+    return name
 
 
 def _count_up(texts: set[str]) -> bool:

@@ -136,9 +136,9 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         )
         return found
     X = frame_of(X)  # rows are chosen from it
-    search.estimator.check_records(X)
-    without_data(validate_data, search, X, skip_check_array=True)
     rows = X if hasattr(X, "iloc") else array_of_records(in_memory(X))
+    search.estimator.check_records(rows)
+    without_data(validate_data, search, X, skip_check_array=True)
     labels = checked(column_or_1d, y)
     without_data(check_consistent_length, rows, labels)
     return rows, labels

@@ -54,14 +54,17 @@ def rehearse(
     X: Any,
     y: Any,
     fit_params: Mapping[str, Any],
+    *,
+    every: bool,
 ) -> None:
     """Raise what fits of all records refuse, before any fold of them is charged.
 
     Folds that hold a bad record out would be charged, and then the search be lost with
     the fit of all records. A copy of each candidate is fitted up to its charge, which
     is not made, until one comes so far; if none does, the first error is raised.
-    Estimators without a ledger, searches within searches, and processes that fit
-    together are left alone.
+    ``every``: all must come so far, since one that does not ends the search, and the
+    charges of those before it would be lost. Estimators without a ledger, searches
+    within searches, and processes that fit together are left alone.
     """
     if current_team().size > 1:
         return
@@ -81,11 +84,13 @@ def rehearse(
         try:
             copy.fit(X, y, **fit_params)
         except _ReachedError:
-            return
+            if not every:
+                return
         except Exception as error:  # noqa: BLE001 - whatever the fits would raise
             refusal = refusal or error
         else:  # it charges nothing
-            return
+            if not every:
+                return
     if refusal is not None:
         refusal.add_note(_NOTHING)
         raise refusal

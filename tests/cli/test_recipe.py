@@ -103,6 +103,14 @@ def test_recipe_says_that_other_values_should_be_tried(run, folder, plant, tmp_p
     assert "warning: without noise, every clip norm costs more" in out
 
 
+@pytest.mark.parametrize("name", ["epsilon", "learning_rate", "clip_norm"])
+def test_recipe_refuses_settings_that_training_refuses(fails, folder, tmp_path, name):
+    """It tried for hours before."""
+    given = ("recipe", tmp_path / "x", "--public", folder, *SMALL)
+    assert f"got {name}=0.5" in fails(*given, "--set", f"{name}=0.5")
+    assert not (tmp_path / "x").exists()
+
+
 def test_recipe_charges_nothing_for_trials(fails, private, folder, tmp_path):
     charged = ("--ledger", tmp_path / "ledger", "--dataset", "x", *SMALL)
     given = ("recipe", tmp_path / "x", *charged)

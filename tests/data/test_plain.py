@@ -43,6 +43,21 @@ def test_one_fine_duration_changes_no_other():
     assert one == two
 
 
+class Odd:
+    """An object of a user."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("secret")
+
+
+def test_what_an_object_raises_is_not_shown():
+    odd = np.empty((1, 1), object)
+    odd[0, 0] = Odd()
+    with pytest.raises(ValueError, match="kept back") as caught:
+        with_floats(odd)
+    assert "secret" not in str(caught.value)
+
+
 def test_one_fraction_changes_no_other_interval():
     whole, halves = (pd.cut([1, 3], bins) for bins in ([0, 2, 4], [0.0, 2.0, 4.0, 4.5]))
     rows = [plain_row(pd.DataFrame({"i": i}), 0) for i in (whole, halves)]

@@ -50,9 +50,13 @@ def test_a_split_shows_its_shape_and_no_data(feature_file):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"file,user\n\xff,a\n", "must be a CSV file in UTF-8"),
+        (b"file,user\n\xff,a\n", "must be a table in UTF-8"),
+        (b"file,user\n1.png,Smith, Ann\n", "as many values in each other"),
+        (b"file,user\n1.png\n", "as many values in each other"),
+        (b'file,user\n1.png,"Bob\n2.png,Zoe"\n3.png,Bob\n', "none of them with a line"),
+        (b'file,user\n1.png,"Bob"x\n', "separated by commas"),
         (b"file,user\n1.png,a\n1.png,b\n", "names 1.png twice"),
-        (b"file;user\n1.png;a\n", "separated by semicolons"),
+        (b"file;user\n1.png;a\n", "its first line is by semicolons"),
         (b"1.png,a\n", "Name them in the first line"),
     ],
 )

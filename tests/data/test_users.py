@@ -130,6 +130,12 @@ def test_a_number_for_nobody_is_no_user(number, kind):
     assert ids_of(kind([-7, 2**31, 0])).tolist() == [-7, 2**31, 0]
 
 
+def test_an_unsigned_number_that_was_made_of_nan_is_no_user():
+    with pytest.raises(ValueError, match="or what stands for a missing one"):
+        ids_of(np.array([7, 2**63, 8], np.uint64))
+    assert ids_of(np.array([7, 128], np.uint8)).tolist() == [7, 128]
+
+
 def test_users_in_raw_bytes_are_told_apart():
     keys = [bytes([first, 31]) for first in range(256)]
     assert len({user_of(key) for key in keys}) == 256

@@ -71,7 +71,7 @@ def test_a_complete_file_is_kept_for_the_same_users_alone(images, scatter, table
     ("users", "header", "message"),
     [
         (PATIENTS, "path,user", "has no column 'file'. Name them in the first line."),
-        (PATIENTS, "file;user", "has no column 'file' and no column 'user'. It is sep"),
+        (PATIENTS, "file;user", "its first line is by semicolons"),
         ({}, "file,user", f"has none for {NAMES[0]}"),
         (PATIENTS | {NAMES[4]: ""}, "file,user", f"has none for {NAMES[4]}"),
         ({name: 1 for name in NAMES[1:]}, "file,user", f"has none for {NAMES[0]}"),

@@ -98,3 +98,18 @@ def test_search_and_folds_refuse_columns_in_another_order(table):
         private_cross_val_score(
             clf.set_params(center=X[OTHER_ORDER].mean() / 10.0), X, y, epsilon=1.0
         )
+
+
+@pytest.mark.parametrize("param", ["class_weight", "prior"])
+def test_lists_refuse_classes_in_an_order_of_their_own(table, param):
+    """The first weight was that of the class that is sorted first."""
+    X, y = table[0].to_numpy(), table[1]
+    prior, names = np.eye(2, 3), ["no", "yes"]
+    lists = [[1, 9]] if param == "class_weight" else [prior, pd.DataFrame(prior)]
+    for values in lists:
+        clf = DPFC(**OPTIONS, n_iter=1, **{param: values}).fit(X, y)
+        clf.set_params(classes=names[::-1])
+        with pytest.raises(ValueError, match=f"classes must be sorted beside {param}"):
+            clf.fit(X, y)
+    named = pd.DataFrame(prior, index=names) if param == "prior" else {"no": 9}
+    clf.set_params(**{param: named}).fit(X, y)

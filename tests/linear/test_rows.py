@@ -173,19 +173,21 @@ def test_bounded_rows_of_a_file_equal_those_in_memory(
         np.testing.assert_array_equal(exact_gram(lazy).value, exact_gram(memory).value)
 
 
-def test_rows_of_an_array_are_bounded_anew_where_a_copy_takes_much_memory(
-    split, labels, plant
+@pytest.mark.parametrize("wide", [False, True])
+def test_rows_beside_which_a_copy_has_no_room_are_bounded_at_every_pass(
+    features, labels, wide, tmp_path, plant
 ):
-    """A map of a file larger than memory was copied after the charge, and killed."""
-    array = np.asarray(split.X)
-    rows = BoundedRows(array, labels[:, None], private=True, **OPTIONS)
-    kept = exact_gram(rows).value
-    assert rows._cache is not None
-    plant("memory of the machine", lambda: 4.0 * 4 * len(array) * rows.n_columns - 1.0)
-    anew = BoundedRows(array, labels[:, None], private=True, **OPTIONS)
+    """A fit to a memory map was charged, and then ended for want of memory."""
+    path = tmp_path / "rows.npy"
+    np.save(path, np.asarray(features, np.float64 if wide else np.float32))
+    mapped = np.load(path, mmap_mode="r")
+    kept = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
+    plant("memory of the machine", lambda: 1.5 * mapped.nbytes)
+    read = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
     for _ in range(2):
-        np.testing.assert_array_equal(exact_gram(anew).value, kept)
-    assert anew._cache is None
+        np.testing.assert_array_equal(exact_gram(kept).value, exact_gram(read).value)
+    assert kept.chunks() is kept.chunks()
+    assert read.chunks() is not read.chunks()
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,8 @@ def test_reading_classes_and_seeding_warn(records):
     + [
         {"clip_factor": "no"}, {"clip_style": "no"}, {"engine": "no"},
         {"optimizer": "no"}, {"schedule": "no"}, {"model": "no"}, {"frozen": "layers"},
-        {"on_step": "print"}, {"vote": "no"}, {"ema_decay": 0.5, "average_from": 0.5},
+        {"on_step": "print"}, {"on_step": lambda step: None}, {"vote": "no"},
+        {"ema_decay": 0.5, "average_from": 0.5},
         {"frozen": ("",)}, {"augmentation": "no"},
         {"augmentation": "crop_flip"}, {"expected_batch_size": 31},
         {"weight_decay": np.nan}, {"warmup_steps": 5}, {"model": "wrn_16_4"},

@@ -100,3 +100,15 @@ def test_planned_opens_no_file():
     words = HashingVectorizer(n_features=32, input="filename")
     steps = [("words", words), ("clf", DPLeastSquares(classes=[0, 1], center=False))]
     assert PrivatePipeline(steps, epsilon=1.0).planned(1).records
+
+
+@pytest.mark.parametrize("kind", [set, dict.fromkeys, "".join], ids=str)
+def test_records_must_stand_in_the_order_of_their_labels(kind):
+    """Labels were those of other texts, or the keys were learned."""
+    words = HashingVectorizer(n_features=32)
+    steps = [("words", words), ("clf", DPLeastSquares(classes=[0, 1], center=False))]
+    texts, labels = [f"one {i}" for i in range(20)], [0, 1] * 10
+    model = PrivatePipeline(steps, epsilon=1.0).fit(texts, labels)
+    for use in (lambda X: model.fit(X, labels), model.predict):
+        with pytest.raises(TypeError, match="Pass one record for each label"):
+            use(kind(texts))

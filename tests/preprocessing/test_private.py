@@ -236,6 +236,24 @@ def test_bounds_refuse_columns_in_another_order(kind, records):
 
 
 @pytest.mark.parametrize("kind", [DPStandardScaler, DPQuantiles])
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {0: [0, 50], 1: [120, 250]},
+        pd.DataFrame([[0, 120], [50, 250]]),
+        "09",
+        ("0", "9"),
+        (False, True),
+    ],
+    ids=str,
+)
+def test_bounds_that_are_no_pair_of_numbers_are_refused(kind, bounds, records):
+    """The keys of a mapping, and the names of columns, were taken for bounds."""
+    with pytest.raises(ValueError, match=r"bounds must be \(lowest, highest\) value"):
+        kind(bounds=bounds).fit(records[0])
+
+
+@pytest.mark.parametrize("kind", [DPStandardScaler, DPQuantiles])
 @pytest.mark.filterwarnings("ignore:random_state makes")
 def test_transform_is_of_the_bounds_of_the_fit(kind, records):
     X = records[0]

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from privfeat import DPFC, PrivacyLedger
 from privfeat.exceptions import PrivacyWarning
-from privfeat.preprocessing import DPStandardScaler, after_scaling
+from privfeat.preprocessing import DPQuantiles, DPStandardScaler, after_scaling
 
 pytestmark = pytest.mark.filterwarnings("ignore:epsilon should be at most 20")
 
@@ -72,11 +72,12 @@ def test_bounds_must_be_given(tmp_path):
     assert not ledger.history
 
 
-def test_bounds_that_are_the_extremes_of_the_records_are_warned_of():
+@pytest.mark.parametrize("kind", [DPStandardScaler, DPQuantiles])
+def test_bounds_that_are_the_extremes_of_the_records_are_warned_of(kind):
     X = np.random.default_rng(0).normal(size=(50, 2))
     X[:, 1] = X[:, 1] > 0  # many reach the ends of this column
     with pytest.warns(PrivacyWarning, match="bounds should be known without"):
-        DPStandardScaler(bounds=(X.min(axis=0), X.max(axis=0))).fit(X)
+        kind(bounds=(X.min(axis=0), X.max(axis=0))).fit(X)
 
 
 def test_bounds_that_everyone_knows_are_not_warned_of():

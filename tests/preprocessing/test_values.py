@@ -52,7 +52,7 @@ def test_number_out_of_bounds_is_clipped(value):
 
 
 @pytest.mark.parametrize(
-    "value", [SECRET, True, np.True_, "3,5", b"1", [1], 1j, dt.date(2020, 1, 1)]
+    "value", [SECRET, True, np.True_, "3,5", "1_0", b"1", [1], 1j, dt.date(2020, 1, 1)]
 )
 @pytest.mark.parametrize("kind", ["numeric", "integer"])
 def test_number_of_another_type_is_refused(kind, value):

@@ -100,6 +100,8 @@ def test_search_cost_of_a_randomized_search_counts_its_draws():
         replace_one(), {"learning_rate": [1, 2, 3]}, n_iter=2, cv=HashKFold(3)
     )
     assert search_cost(search).mu == pytest.approx(math.sqrt(2 * 0.01 * 7))
+    search.set_params(n_iter=20)  # of three, each is drawn once
+    assert search_cost(search).n_fits == 10
     search.set_params(param_distributions={"epsilon": [1.0, 2.0]})
     with pytest.raises(UnsupportedEventError, match="budgets"):
         search_cost(search)

@@ -67,6 +67,9 @@ def test_ids_are_known_by_their_text_whatever_holds_them():
     # as a file has all of them once one record has none
     gaps = folds_of([f"{one}.0" for one in ids], FOLDS)
     assert list(gaps.values()) == list(expected.values())
+    # as a file has them, of which a reader makes numbers unless one has a letter
+    codes = folds_of([f"{one:07}" for one in ids], FOLDS)
+    assert list(codes.values()) == list(expected.values())
 
 
 def test_folds_without_a_key_are_fresh_and_with_one_are_not():

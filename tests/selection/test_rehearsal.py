@@ -106,6 +106,28 @@ def test_a_candidate_that_is_refused_does_not_refuse_the_others(fit, ledger, lab
     assert len(ledger.history) == 4
 
 
+ODD = {
+    "a value": {"ridge": [1.0, -1.0]},
+    "the first": {"ridge": [-1.0, 1.0]},
+    "a shape": {"prior": [None, np.ones((3, 9))]},
+    "users": {"max_group_size": [None, 2]},
+}
+
+
+@pytest.mark.parametrize("grid", ODD.values(), ids=ODD)
+def test_a_candidate_that_ends_a_search_is_found_before_any_charge(
+    fit, ledger, labelled, grid
+):
+    search = GridSearchCV(fit, grid, cv=FOLDS, error_score="raise")
+    check_refused(search.fit, ledger, *labelled)
+
+
+def test_a_value_that_ends_a_curve_is_found_before_any_charge(fit, ledger, labelled):
+    about = {"param_name": "ridge", "param_range": [1.0, -1.0], "cv": FOLDS}
+    about["error_score"] = "raise"
+    check_refused(lambda X, y: validation_curve(fit, X, y, **about), ledger, *labelled)
+
+
 def test_looking_makes_no_checkpoints(ledger, labelled, tmp_path):
     """One that was interrupted would go on, in folds that have other records."""
     clf = DPSGDClassifier(

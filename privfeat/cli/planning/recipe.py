@@ -118,7 +118,17 @@ def _budget(args: Namespace) -> dict[str, Any]:
 
 
 def _check(args: Namespace) -> None:
-    """Refuse what would try on private records unasked, before anything is read."""
+    """Refuse what would try on private records unasked, before anything is read.
+
+    And settings that the trials make, or that have an option, which `train` refuses.
+    """
+    taken = {"learning_rate", "clip_norm", *options.BUDGETS}
+    named = next((one for one in args.set if one.partition("=")[0] in taken), None)
+    if named is not None:
+        raise CommandError(
+            f"--set must leave alone what is tried, and what is an option, got {named}."
+            " Pass --learning-rates, --clip-norms, or a budget such as --epsilon."
+        )
     if args.tune_on_private_records:
         if args.data is None or args.ledger is not None:
             raise CommandError(

@@ -25,6 +25,7 @@ from privfeat._stateless import (
     first_to_learn,
     form_varies,
     is_exactly,
+    texts_vary,
 )
 from privfeat._types import Adjacency
 
@@ -59,11 +60,12 @@ _LEARN_NOTHING = (
     "else zeros of all records decide whether its rows are dense."
 )
 _ONE_TYPE = (
-    "One record makes floats of a column of whole numbers, and steps may compute "
-    "otherwise with those. Pass all numbers as floats of one type, as by "
-    "X.astype(float) or np.asarray(X, float), and sparse ones after "
-    "X.sum_duplicates(), and texts in a list or as strings, as by X.astype('string'); "
-    "or begin with privfeat.PublicColumns; or use privfeat.PrivatePipeline."
+    "One record makes floats of a column of whole numbers, or texts of its numbers, "
+    "and steps may compute otherwise with those. Pass all numbers as floats of one "
+    "type, as by X.astype(float) or np.asarray(X, float), and sparse ones after "
+    "X.sum_duplicates(), and read texts as strings, by dtype='string' in read_csv "
+    "(X.astype('string') comes too late); or begin with privfeat.PublicColumns; or use "
+    "privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
@@ -118,8 +120,7 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
                 what = f"what {type(step).__name__} learned from all of them"
                 return Uncovered(what, _LEARN_NOTHING)
             given = "y" if module == "sklearn.compose._target" else "X"
-            declared = steps and is_exactly(steps[0], DECLARED)
-            if steps and not declared and form_varies(frame.f_locals.get(given)):
+            if steps and _types_vary(frame.f_locals.get(given), steps[0]):
                 return Uncovered("the types of columns", _ONE_TYPE)
             if module != _JOBS:
                 job = f"{module}.{function}"
@@ -132,6 +133,12 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             "Pass n_jobs=None to what is around the estimator.",
         )
     return None
+
+
+def _types_vary(rows: Any, first: Any) -> bool:
+    """Return whether one record may decide in which type the first step gets others."""
+    declared = is_exactly(first, DECLARED)
+    return not declared and (form_varies(rows) or texts_vary(rows, first))
 
 
 def _remedy(frame: Any) -> str:

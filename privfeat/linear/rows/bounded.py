@@ -18,7 +18,7 @@ import jax
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._memory import memory_bytes
+from privfeat._memory import has_room
 from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
@@ -37,10 +37,9 @@ from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
 from privfeat.linear.rows.slots import Slots
 from privfeat.solvers.spectrum import shrunk_towards
 
-# Bounded rows of a file are kept in memory up to this size, else read at every pass.
+# Bounded rows of a file are kept in memory up to this size, else read at every pass;
+# those of an array, or of a memory map, where there is room for both.
 _CACHE_BYTES = 2**30
-# The part of memory that they may take beside an array, which may be a map of a file.
-_PART = 0.25
 # What is read of a file at once, about: each read has a cost, and chunks are small.
 _BLOCK_BYTES = 2**22
 _T = TypeVar("_T")
@@ -48,7 +47,7 @@ _Mean = NDArray[np.float64] | None
 
 
 class BoundedRows:
-    """Records as the core's ``Rows``: clipped once, or at every pass over a large file.
+    """Records as the core's ``Rows``: clipped once, or at every pass over many.
 
     ``labels``, of shape (n_samples, max_labels), are indices of the outputs that a
     record belongs to, filled up with -1; ``row_scaling``, ``clip_norm`` and
@@ -97,9 +96,11 @@ class BoundedRows:
         self.step = grid_step(clip_norm) if private else None
         self.n_columns = n_features + (intercept_scaling is not None)
         in_memory = not isinstance(features, LazyFeatures)
-        most = _PART * memory_bytes() if in_memory else _CACHE_BYTES
-        n_values = features.nnz if self.sparse else n_samples * self.n_columns
-        self._keep = 4 * n_values <= most
+        n_bytes = 4 * n_samples * self.n_columns
+        if in_memory:
+            self._keep = self.sparse or has_room(n_bytes + features.nbytes)
+        else:
+            self._keep = n_bytes <= _CACHE_BYTES
         self._cache: list[Any] | None = None
         if not in_memory:  # before the charge; costs a read, a pass four times as much
             features.check_finite(self._held if slots is None else slice(None))

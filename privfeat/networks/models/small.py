@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from privfeat.networks.layers import Conv, Dense, max_pool
 
+_MOST_LAYERS = 100
 _SIMPLE_VGG = re.compile(r"simplevgg((?:-\d+\(\d+\))+)-(\d+)", re.IGNORECASE)
 
 
@@ -127,6 +128,11 @@ def parse_simple_vgg(name: str) -> dict[str, Any]:
         )
     pairs = re.findall(r"(\d+)\((\d+)\)", found[1])
     blocks = tuple((int(channels), int(layers)) for channels, layers in pairs)
+    # the name may be that of a model that a stranger planted
+    if sum(layers for _, layers in blocks) > _MOST_LAYERS:
+        raise ValueError(
+            f"a simpleVGG must have at most {_MOST_LAYERS} convolutions, got more."
+        )
     return {"blocks": blocks, "n_hidden": int(found[2])}
 
 

@@ -65,9 +65,11 @@ def test_names_of_parameters_are_different():
     assert "blocks/0/conv1/kernel" in names
 
 
-@pytest.mark.parametrize("name", ["no_such", "simpleVGG", "simpleVGG-32-64"])
+@pytest.mark.parametrize(
+    "name", ["no_such", "simpleVGG", "simpleVGG-32-64", "simpleVGG-4(101)-4"]
+)
 def test_unknown_names_are_refused(name, rngs):
-    with pytest.raises(ValueError, match=r"must be (one of|named)"):
+    with pytest.raises(ValueError, match=r"must be (one of|named)|at most 100"):
         build(name, (32, 32, 3), 10, rngs=rngs)
 
 

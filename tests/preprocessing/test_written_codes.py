@@ -1,0 +1,78 @@
+"""Codes such as 007, of which readers of tables make 7 unless one record has a letter.
+
+Then a number is refused where such a code is declared, and so is a text that is none of
+the categories and reads as one that is a number.
+"""
+
+from decimal import Decimal
+from io import StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privfeat import DPLeastSquares, PrivacyLedger, PrivatePipeline, PublicColumns
+from privfeat.preprocessing.values import outputs_of
+from tests.preprocessing.test_values import column, made, objects
+
+CODES = ["007", "7", "+7", "7.", "7.0", "2.10", "2.1", ".5", "1E3", "1000", "-0", "inf"]
+DECLARED = [["7", "2.1", "0.5", "1000", "0"], ["007", "2.10", "1E3"], ["7", "007"]]
+NEUTRAL = {"unseen": "neutral", "missing": "neutral"}
+
+
+@pytest.mark.parametrize("categories", DECLARED, ids=str)
+@pytest.mark.parametrize("missing", [[], ["7"], ["07"]], ids=str)
+@pytest.mark.parametrize("code", CODES)
+def test_a_letter_in_one_record_changes_no_other(code, missing, categories):
+    """What both tables take, they take alike."""
+    said = {"categories": [*categories, "A1"], "missing_values": missing}
+    category, features = column("category", **said, **NEUTRAL), []
+    for more in ("", "A1\n"):
+        values = pd.read_csv(StringIO(f"x\n{code}\n2\n{more}"))["x"].astype(object)
+        try:
+            features.append(outputs_of(category, values.to_numpy())[:2].tolist())
+        except TypeError as error:
+            assert "dtype=str" in str(error)  # noqa: PT017 - one of them may be taken
+    assert features[1:] in ([], features[:1])
+
+
+@pytest.mark.parametrize("number", [7, 7.0, np.int8(7), Decimal(7), 2.1, 12])
+def test_numbers_are_refused_where_a_code_is_none(number):
+    category = column("category", categories=["007", "A1"], **NEUTRAL)
+    assert made(category, "007", "7", None) == [[1, 0], [0, 0], [0, 0]]
+    with pytest.raises(TypeError, match=r"007 as texts \(pass dtype=str"):
+        outputs_of(category, objects(number))
+
+
+def test_a_text_is_no_number_that_is_declared():
+    category = column("category", categories=[7, "A1"], **NEUTRAL)
+    assert made(category, "7", 7, "7.0", "8") == [[1, 0]] * 3 + [[0, 0]]
+    with pytest.raises(TypeError, match="dtype=str"):
+        outputs_of(category, objects("007"))
+
+
+@pytest.mark.parametrize("kind", ["category", "boolean"])
+def test_codes_of_missing_values_are_compared_as_texts_too(kind):
+    more = {"categories": ["0", "1"]} if kind == "category" else {}
+    codes = column(kind, missing_values=["00"], missing="neutral", **more)
+    assert made(codes, "00") == [[0.0] * len(codes.outputs)]
+    with pytest.raises(TypeError, match="must hold"):
+        outputs_of(codes, np.array([0, 1]))
+
+
+def test_a_word_for_what_is_missing_makes_no_code():
+    """float("NaN") is a number to Python, and no category to anyone."""
+    category = column("category", categories=[1, 2], missing_values=["NaN"], **NEUTRAL)
+    assert made(category, 1, "NaN") == [[1, 0], [0, 0]]
+
+
+def test_a_fit_is_refused_before_its_charge(tmp_path):
+    said = {"kind": "category", "categories": ["007", "A1"], "unseen": "neutral"}
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=9.0, delta=1e-5)
+    clf = DPLeastSquares(classes=[0, 1], center=False)
+    model = PrivatePipeline(
+        [("columns", PublicColumns({"code": said})), ("clf", clf)], ledger=ledger
+    )
+    with pytest.raises(TypeError, match="dtype=str"):
+        model.fit(pd.DataFrame({"code": [7] * 20}), [0, 1] * 10)
+    assert ledger.history == []
