@@ -84,6 +84,7 @@ def run(args: Namespace) -> None:
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
     from privfeat.report.recipe import recipe_of
+    from privfeat.report.words import shifts_of
 
     check_packages()
     document = read_document(args.model)
@@ -176,6 +177,7 @@ def run(args: Namespace) -> None:
             rows="images" if network else "features",
             weights=started,
             pipeline=persistence.load(args.model) if piped else None,
+            shifted=shifts_of(statement),
         ),
     )
     files.write_file(args.out, render_html(report).encode())
@@ -202,7 +204,9 @@ def _test_ledgers(
     if evaluated is None:
         raise CommandError(
             "--test-dataset is for models that `privfeat evaluate` has measured, got "
-            f"{args.model}, which holds no evaluation."
+            f"{args.model}, which holds no evaluation. Measure it, or, of a copy that "
+            "predicts the same, save what was found of its original beside it: "
+            "privfeat.metrics.files.save_evaluation."
         )
     ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
     return [summarize(ledger, evaluated.privacy) for ledger in ledgers]

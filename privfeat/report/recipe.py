@@ -19,6 +19,7 @@ def recipe_of(
     rows: str = "features",
     weights: bool = False,
     pipeline: Any = None,
+    shifted: Sequence[str] = (),
 ) -> str:
     """Return code that fits such a model, with all parameters that are written.
 
@@ -28,7 +29,8 @@ def recipe_of(
     the features, and ``rows`` what ``X`` holds without one. With ``weights`` it started
     from such, which it does not keep. ``class_names`` are of the
     classes 0, 1, ... A ``pipeline``, also of scikit-learn, that was fitted says its
-    parameters and those of its steps.
+    parameters and those of its steps. ``shifted`` says how its probabilities were moved
+    after the fit.
     """
     given = [
         f"    {key}={value!r},\n"
@@ -67,6 +69,7 @@ def recipe_of(
             *(f"# {line}" for line in told),
             f"{before}clf = {made}",
             f"clf.fit({X}, y{', groups=groups' if unit == 'user' else ''})",
+            *(f"# then privfeat.analysis.rates.shifted_rates: {s}" for s in shifted),
         ]
     )
 
