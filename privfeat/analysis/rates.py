@@ -1,15 +1,18 @@
 """Predictions for other rates of the classes than those of the training records."""
 
 from copy import copy
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._types import SHIFTED
 from privfeat.estimation.bases import params_of_fit
 from privfeat.estimation.names import check_classes
 from privfeat.linear.classifier import DPLinearClassifier
+from privfeat.persistence.written import described, statement_of
 
 C = TypeVar("C")  # a linear classifier of privfeat, or a pipeline that ends with one
 
@@ -18,7 +21,8 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
     """Return a copy whose probabilities are for other rates of the classes.
 
     What is public of rates, or of the costs of errors, goes into the intercepts after
-    the fit: that costs no budget, and the privacy statement stays what it is.
+    the fit: that costs no budget. The privacy statement says the rates, and of two
+    classes the threshold, among what is assumed to be public; so does a report.
 
     Parameters
     ----------
@@ -92,6 +96,8 @@ def shifted_rates(classifier: C, *, before: ArrayLike, after: ArrayLike) -> C:
         shift = shift[1:] - shift[:1]
     shifted = copy(classifier)
     shifted.intercept_ = classifier.intercept_ + shift
+    _state(shifted, _in_words(before, after))
+    _keep_names(shifted, classifier)
     return shifted
 
 
@@ -102,7 +108,34 @@ def _of_pipeline(pipeline: Any, before: ArrayLike, after: ArrayLike) -> Any:
     *others, (name, last) = getattr(pipeline, fitted)
     last = shifted_rates(last, before=before, after=after)
     setattr(shifted, fitted, [*others, (name, last)])
+    if hasattr(shifted, "privacy_"):  # that of all private steps
+        _state(shifted, _in_words(before, after))
+    _keep_names(shifted, pipeline)
     return shifted
+
+
+def _state(shifted: Any, fact: str) -> None:
+    """Add a fact to what the statement of a copy takes to be public."""
+    stated = shifted.privacy_
+    shifted.privacy_ = replace(stated, public=(*stated.public, fact))
+
+
+def _keep_names(shifted: Any, classifier: Any) -> None:
+    """Let a copy have the names that its classifier was loaded with, if it still is."""
+    known = described(classifier)
+    if known is not None:
+        shifted.described_ = replace(known, fit=statement_of(shifted))
+
+
+def _in_words(before: ArrayLike, after: ArrayLike) -> str:
+    """Return the shift of rates that were checked, as a statement says it."""
+    old, new = np.asarray(before, np.float64), np.asarray(after, np.float64)
+    told = [", ".join(f"{rate:.6g}" for rate in rates) for rates in (new, old)]
+    fact = f"{SHIFTED}: {told[0]} for {told[1]}"
+    if len(old) > 2:
+        return fact
+    threshold = 1.0 / (1.0 + new[1] * old[0] / (new[0] * old[1]))
+    return f"{fact}, which predicts the second class from {threshold:.6g} on"
 
 
 def _logarithms(name: str, rates: ArrayLike, n_classes: int) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import FIRST_WEIGHTS
+from privfeat._types import FIRST_WEIGHTS, PUBLIC_ROWS
 from privfeat.cli.shared import files, options
 from privfeat.cli.shared.estimators import tested_of
 from privfeat.cli.shared.saved import last_of, load_for_rows
@@ -84,6 +84,7 @@ def run(args: Namespace) -> None:
     from privfeat.report.html import FitReport, check_packages, render_html
     from privfeat.report.ledger import summarize
     from privfeat.report.recipe import recipe_of
+    from privfeat.report.words import shifts_of
 
     check_packages()
     document = read_document(args.model)
@@ -175,7 +176,9 @@ def run(args: Namespace) -> None:
             class_names=names,
             rows="images" if network else "features",
             weights=started,
+            public=any(PUBLIC_ROWS in fact for fact in statement.public),
             pipeline=persistence.load(args.model) if piped else None,
+            shifted=shifts_of(statement),
         ),
     )
     files.write_file(args.out, render_html(report).encode())
@@ -202,7 +205,9 @@ def _test_ledgers(
     if evaluated is None:
         raise CommandError(
             "--test-dataset is for models that `privfeat evaluate` has measured, got "
-            f"{args.model}, which holds no evaluation."
+            f"{args.model}, which holds no evaluation. Measure it, or, of a copy that "
+            "predicts the same, save what was found of its original beside it: "
+            "privfeat.metrics.files.save_evaluation."
         )
     ledgers = [PrivacyLedger(args.ledger, dataset=name) for name in names]
     return [summarize(ledger, evaluated.privacy) for ledger in ledgers]

@@ -1,6 +1,7 @@
 """``privfeat statement``: print the privacy statement of a model.
 
-Print what was released by a fit, at what cost, assuming what. For example
+Print what was released by a fit, at what cost, assuming what. A model whose files are
+damaged is refused. For example
 
     privfeat statement model
 """
@@ -32,8 +33,11 @@ def run(args: Namespace) -> None:
     if args.model is None:
         raise CommandError("statement needs DIR, the folder of a model, or --schema.")
     from privfeat import persistence
+    from privfeat.persistence.model_folder import read_arrays, read_document
 
     statement = persistence.load_statement(args.model)
+    # a statement is of these arrays: of others it says nothing
+    read_arrays(args.model, read_document(args.model)["arrays"])
     if args.gdp and args.json:
         raise CommandError("--gdp must not go with --json, since no statement uses it.")
     print(statement.to_json() if args.json else statement)

@@ -4,10 +4,10 @@ import json
 import re
 from typing import Any
 
-from privfeat.report.evaluation import metrics_of, tables_of
+from privfeat.report.evaluation import counted_in_words, metrics_of, tables_of
 from privfeat.report.guarantee import in_words
 from privfeat.report.html import FitReport, load_templates
-from privfeat.report.words import UNITS
+from privfeat.report.words import UNITS, shifts_of
 
 
 def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
@@ -54,6 +54,8 @@ def render_card(report: FitReport, *, license_name: str = "unknown") -> str:
         evaluated_unit=None
         if report.evaluation is None
         else UNITS[report.evaluation.privacy.unit],
+        counted=counted_in_words(report.evaluation),
+        shifted=shifts_of(report.statement),
         recall="\n".join(
             f"{row['class']}: {row['value']} ({row['from']} to {row['to']})"
             for row in tables_of(report.evaluation, report.class_names).get(

@@ -1,6 +1,7 @@
 """A private evaluation as a report shows it: each figure with its interval."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,22 @@ _FIGURES = {
     "mean_absolute_error": ("mean absolute error", "mae"),
     "mean_squared_error": ("mean squared error", "mse"),
 }
+
+
+# How statements say how many records of a user count.
+_COUNTED = re.compile(r"that of a user's records at most (\d+) count")
+
+
+def counted_in_words(found: "Evaluation | None") -> str:
+    """Return which rows of a user the figures are of; nothing where rows are apart."""
+    facts = () if found is None else found.privacy.public
+    for counted in filter(None, map(_COUNTED.fullmatch, facts)):
+        rows = "one row" if counted[1] == "1" else f"at most {counted[1]} rows"
+        return (
+            f"The figures are of {rows} of each user, drawn at random: who has many "
+            "rows weighs no more than others. Over all rows they may be others."
+        )
+    return ""
 
 
 def tables_of(

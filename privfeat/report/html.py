@@ -16,7 +16,7 @@ from privfeat.core.accounting.plan import ReleaseRecord
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.report.evaluation import recall_rows, tables_of
+from privfeat.report.evaluation import counted_in_words, recall_rows, tables_of
 from privfeat.report.guarantee import (
     epsilon_delta_curve,
     in_words,
@@ -25,7 +25,14 @@ from privfeat.report.guarantee import (
 )
 from privfeat.report.ledger import LedgerSummary
 from privfeat.report.svg import bar_chart, line_chart
-from privfeat.report.words import ACCOUNTINGS, RELEASES, UNITS, named, neighbours
+from privfeat.report.words import (
+    ACCOUNTINGS,
+    RELEASES,
+    UNITS,
+    named,
+    neighbours,
+    shifts_of,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -136,6 +143,8 @@ def render_html(report: FitReport) -> str:
         rates=np.linspace(0.0, 1.0, 101),
         evaluated=tables_of(found, names),
         found_unit=None if found is None else UNITS[found.privacy.unit],
+        counted=counted_in_words(found),
+        shifted=shifts_of(statement),
         named_items=[(named(k), v) for k, v in (report.provenance or {}).items()],
         recall=[] if recall is None else recall_rows(recall, names),
         audit=_spaced({_AUDITS.get(k, k): v for k, v in (report.audit or {}).items()}),

@@ -1,6 +1,10 @@
 """The keys of statements, ledgers and feature files, as people say them."""
 
+from collections.abc import Sequence
 from typing import Any
+
+from privfeat._types import SHIFTED
+from privfeat.core.statement.privacy_statement import PrivacyStatement
 
 UNITS = {
     "record": "one record (a row of the data)",
@@ -74,6 +78,11 @@ def named(key: Any) -> str:
     ('number of features', 'p value')
     """
     return _NAMES.get(str(key), str(key).replace("_", " "))
+
+
+def shifts_of(statement: PrivacyStatement) -> Sequence[str]:
+    """Return what a statement says of probabilities that were shifted after the fit."""
+    return [fact for fact in statement.public if fact.startswith(SHIFTED)]
 
 
 def neighbours(unit: str, adjacency: str) -> str:

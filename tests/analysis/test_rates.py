@@ -1,6 +1,7 @@
 """Rates that are moved after a fit."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,11 +46,15 @@ def test_probabilities_follow_bayes_rule(rare, loss, tmp_path):
     expected = p / p.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(moved.predict_proba(rare[0]), expected, rtol=1e-9)
     assert clf.predict(rare[0]).mean() < moved.predict(rare[0]).mean()
-    assert moved.privacy_ is clf.privacy_
-    save(moved, tmp_path / "model")
-    np.testing.assert_array_equal(
-        load(tmp_path / "model").predict(rare[0]), moved.predict(rare[0])
+    fact = (
+        "the rates that probabilities were shifted to: 0.5, 0.5 for 0.98, 0.02, which "
+        "predicts the second class from 0.02 on"
     )
+    assert moved.privacy_ == replace(clf.privacy_, public=(*clf.privacy_.public, fact))
+    save(moved, tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(rare[0]), moved.predict(rare[0]))
+    assert again.privacy_ == moved.privacy_
 
 
 def test_several_classes_follow_bayes_rule(rare):
@@ -57,6 +62,7 @@ def test_several_classes_follow_bayes_rule(rare):
     clf = DPFC(epsilon=math.inf, classes=range(3)).fit(X, np.arange(len(X)) % 3)
     rates = np.array([0.2, 0.3, 0.5])
     moved = shifted_rates(clf, before=[1, 1, 1], after=rates)
+    assert moved.privacy_.public[-1].endswith("shifted to: 0.2, 0.3, 0.5 for 1, 1, 1")
     p = clf.predict_proba(X) * rates
     expected = p / p.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(moved.predict_proba(X), expected, rtol=1e-9)
@@ -87,8 +93,11 @@ def test_a_pipeline_is_shifted_in_its_last_step(rare, tmp_path):
         np.testing.assert_array_equal(moved.predict(rare[0]), expected)
         assert not np.array_equal(pipeline.predict(rare[0]), expected)
         save(moved, tmp_path / str(number))
-        again = load(tmp_path / str(number)).predict(rare[0])
-        np.testing.assert_array_equal(again, expected)
+        again = load(tmp_path / str(number))
+        np.testing.assert_array_equal(again.predict(rare[0]), expected)
+        for model in (moved, again):
+            stated = getattr(model, "privacy_", model[-1].privacy_)
+            assert stated.public[-1].startswith("the rates that probabilities were")
 
 
 @pytest.mark.parametrize("wrong", [[1, 1, 1], [1, 0], [1, math.nan], 1.0, ["a", "b"]])

@@ -1,8 +1,13 @@
 """What a report shows of test records that have a budget of their own."""
 
+import shutil
+
 import pytest
 
-from privfeat import PrivacyLedger
+from privfeat import DPFC, PrivacyLedger, load, open_features, save
+from privfeat.analysis.rates import shifted_rates
+from privfeat.metrics import evaluation_of_predictions
+from privfeat.metrics.files import load_evaluation, save_evaluation
 
 
 @pytest.fixture
@@ -79,3 +84,54 @@ def test_report_refuses_a_test_data_set_that_it_cannot_show(
     named = ("--ledger", measured[1], "--dataset", "tiny")
     assert "which holds no evaluation" in fails(*other, *named)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_copy_shows_the_evaluation_of_its_original(run, measured, tmp_path):
+    """As of a declaration that takes more rows: what was charged is found again."""
+    model, ledger = measured
+    copied, page = tmp_path / "copy", tmp_path / "report.html"
+    save(load(model), copied)
+    found, on = load_evaluation(model)
+    save_evaluation(found, copied, test=f"{on}, rows without gaps")
+    names = ("--ledger", ledger, "--dataset", "tiny", "--test-dataset", "others")
+    assert run("report", copied, "--out", page, *names)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Measured on tiny.h5:test, rows without gaps, with noise" in text
+    assert "add its cost" not in text.partition("Spent on the test records")[2]
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_report_says_how_many_rows_of_a_user_were_measured(
+    run, patients, tmp_path, size
+):
+    model = shutil.copytree(patients / "model", tmp_path / "model")
+    page, card = tmp_path / "report.html", tmp_path / "card.md"
+    words = ("--users", "patient", "--max-group-size", size, "--test")
+    assert run("evaluate", "--model", model, *words, patients / "test.csv")[0] == 0
+    assert run("report", model, "--out", page, "--card", card)[0] == 0
+    rows = "one row" if size == 1 else "at most 2 rows"
+    for written in (page, card):
+        text = written.read_text(encoding="utf-8")
+        assert f"The figures are of {rows} of each user, drawn at random" in text
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_report_says_that_probabilities_were_shifted(run, features, tmp_path):
+    train = open_features(features)["train"]
+    y = train.y[:] == 1
+    clf = DPFC(epsilon=20, classes=[False, True], random_state=0).fit(train.X, y)
+    page, card = tmp_path / "report.html", tmp_path / "card.md"
+    for model in (clf, shifted_rates(clf, before=[1, 1], after=[1, 9])):
+        save(model, tmp_path / "alert", overwrite=True)
+        found = evaluation_of_predictions(
+            model.predict_proba(train.X), y, classes=[False, True], epsilon=20
+        )
+        save_evaluation(found, tmp_path / "alert", test="tiny")
+        words = ("report", tmp_path / "alert", "--out", page, "--card", card)
+        assert run(*words)[0] == 0
+        said = [written.read_text(encoding="utf-8") for written in (page, card)]
+        is_shifted = model is not clf
+        for text in said:
+            assert ("predicts the second class from 0.1 on" in text) == is_shifted
+            assert ("analysis.rates.shifted_rates: the rates" in text) == is_shifted
+            assert ("probabilities of this model were shifted" in text) == is_shifted

@@ -1,4 +1,5 @@
 import json
+import shutil
 
 from privfeat import persistence
 
@@ -20,6 +21,17 @@ def test_statement_prints_json(run, model):
 def test_statement_refuses_a_damaged_model(fails, tmp_path):
     (tmp_path / "model.json").write_text("{")
     assert "is damaged" in fails("statement", tmp_path)
+
+
+def test_statement_refuses_a_model_whose_arrays_are_damaged(fails, model, tmp_path):
+    folder = shutil.copytree(model, tmp_path / "model")
+    (arrays,) = folder.glob("arrays-*.npz")
+    content = bytearray(arrays.read_bytes())
+    content[len(content) // 2] ^= 1
+    arrays.write_bytes(content)
+    assert f"{arrays.name} does not match its checksum" in fails("statement", folder)
+    arrays.unlink()
+    assert f"{arrays.name} is missing" in fails("statement", folder, "--json")
 
 
 def test_statement_prints_the_schema(run):

@@ -38,7 +38,8 @@ def test_body_says_who_answers_and_what_was_spent(full_report):
     _, body = front_matter(render_card(full_report))
     assert "- Responsible: Dr. \\<strong\\>Who" in body
     assert "A person behind several records is protected less" in body
-    assert "epsilon = 0.5, of a budget of epsilon = 3" in body
+    spent = "by 2026-11-23 \\<\\&\\>: epsilon = 0.5, of a budget of epsilon = 3"
+    assert f"as far as it was charged {spent}" in body
     assert f"`model.json` has SHA-256 `{'0' * 64}`" in body
     _, unknown = front_matter(render_card(replace(full_report, ledger=None)))
     assert "unknown: no ledger was given" in unknown

@@ -178,6 +178,13 @@ def test_spending_is_unknown_in_red_without_a_ledger(full_report):
     assert "epsilon = 0.5, of a budget of epsilon = 3" in read(full_report).text
 
 
+def test_report_says_until_when_it_knows_what_was_spent(full_report):
+    text = read(full_report).text
+    assert "later uses are not on this page" in text
+    assert "is complete, up to the day of this report" in text
+    assert "up to the day" not in read(replace(full_report, ledger=None)).text
+
+
 def test_an_evaluation_that_was_not_charged_is_called_so(full_report):
     words = "private evaluation of this model is not among the charges of this data set"
     assert words not in read(full_report).text
