@@ -21,7 +21,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from privfeat.core.sums.leaving import leave_at_once
@@ -93,17 +93,12 @@ def _check_free(address: str) -> None:
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdigit()):
         return  # JAX says what is wrong
-    family = socket.AF_INET6 if host.startswith("[") else socket.AF_INET
-    local = host.strip("[]") if host in _OWN_HOST else ""
-    with socket.socket(family, socket.SOCK_STREAM) as found:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            found.bind((local, int(port)))
-        except OSError as error:
-            raise RuntimeError(
-                f"coordinator_address must have a free port, got {port}, which another "
-                "program uses. Pass one for each job."
-            ) from error
+    here = host.strip("[]") if host in _OWN_HOST else "localhost"
+    with suppress(OSError), socket.create_connection((here, int(port)), timeout=1.0):
+        raise RuntimeError(
+            f"coordinator_address must have a free port, got {port}, which another "
+            "program uses. Pass one for each job."
+        )
 
 
 @contextmanager

@@ -29,9 +29,9 @@ def recipe_of(
     fit gets ``groups``. ``table`` is what is declared of the one whose columns became
     the features, and ``rows`` what ``X`` holds without one. With ``weights`` it started
     from such, and with ``public`` it had such rows, which it does not keep.
-    ``class_names`` are of the classes 0, 1, ... A ``pipeline``, also of scikit-learn, that was fitted says its
-    parameters and those of its steps. ``shifted`` says how its probabilities were moved
-    after the fit.
+    ``class_names`` are of the classes 0, 1, ... A ``pipeline``, also of scikit-learn,
+    that was fitted says its parameters and those of its steps. ``shifted`` says how its
+    probabilities were moved after the fit.
     """
     prior = params.get("prior") is not None  # more numbers than can be shown
     given = [

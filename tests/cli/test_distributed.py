@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -184,3 +185,35 @@ def test_fit_names_the_remedy_without_a_launcher(features, tmp_path):
     assert "--distributed must run under a launcher" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.slow
+def test_a_port_in_use_is_refused_in_words(features, tmp_path):
+    """JAX ended by a segmentation fault."""
+    with socket.socket() as other:
+        other.bind(("localhost", 0))
+        other.listen()
+        first = two_shells(features, tmp_path / "m", other.getsockname()[1], 0)
+        error = first.communicate(timeout=900)[1]
+    assert first.returncode == 1
+    assert "must have a free port" in error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_that_waits_for_the_others(features, tmp_path, number):
+    """It waits in C, where Python answers no signal."""
+    with held_port() as port:
+        first = two_shells(features, tmp_path / "m", port, 0)
+        until = time.monotonic() + 600
+        while not listens(port) and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(1.0)
+        first.send_signal(number)
+        first.communicate(timeout=100)
+    assert first.returncode == -number
+
+
+def listens(port):
+    with socket.socket() as found:
+        return found.connect_ex(("localhost", port)) == 0
