@@ -102,7 +102,9 @@ def test_planned_opens_no_file():
     assert PrivatePipeline(steps, epsilon=1.0).planned(1).records
 
 
-@pytest.mark.parametrize("kind", [set, dict.fromkeys, "".join], ids=str)
+@pytest.mark.parametrize(
+    "kind", [set, dict.fromkeys, "".join], ids=["set", "mapping", "text"]
+)
 def test_records_must_stand_in_the_order_of_their_labels(kind):
     """Labels were those of other texts, or the keys were learned."""
     words = HashingVectorizer(n_features=32)
