@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from privfeat.core.sums.leaving import leave_at_once
+from privfeat.core.sums.leaving import leave_now
 from privfeat.core.sums.processes import Team, all_processes
 
 __all__ = ["all_processes", "initialize"]
@@ -56,8 +56,8 @@ def initialize(**arguments: Any) -> None:
     If a connected process is killed or fails, the others raise `PrivacyError` at their
     next sum; if it is the first, JAX may abort them before. A host that is cut off is
     noticed after ``heartbeat_timeout_seconds``, 300 unless given; JAX then aborts the
-    others. While they wait for
-    each other SIGINT and SIGTERM end a process at once, whatever would answer them.
+    others. Until all have met, SIGINT and SIGTERM end a process at once, whatever would
+    answer them.
 
     On CPUs the processes talk by gloo. Exact sums, and samples of the records, travel
     between them unencrypted and without noise: the network must be trusted as the hosts
@@ -91,7 +91,7 @@ def initialize(**arguments: Any) -> None:
 def _check_free(address: str) -> None:
     """Raise RuntimeError if a program listens on this port; JAX would crash."""
     host, _, port = address.rpartition(":")
-    if not (port.isascii() and port.isdigit()):
+    if not (port.isascii() and port.isdigit() and int(port) < 2**16):
         return  # JAX says what is wrong
     here = host.strip("[]") if host in _OWN_HOST else "localhost"
     with suppress(OSError), socket.create_connection((here, int(port)), timeout=1.0):
@@ -123,4 +123,4 @@ def _ended_by_signals() -> Iterator[None]:
 def _leave_after_failure() -> None:
     """Do not wait for the others at the end of a script that failed."""
     if getattr(sys, "last_value", None) is not None:
-        leave_at_once()
+        leave_now()

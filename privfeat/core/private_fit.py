@@ -206,15 +206,15 @@ class PrivateFit:
         """
         if self._charge is None:
             raise PrivacyError("a fit must be charged before it draws.")
-        if self._charged:
-            return
-        if isinstance(self._ledger, PartOfCharge):  # charges what is around it
-            self._ledger.charge(self.statement)
-        self.charge, self.statement = self._charge()
-        self._charged = True
-        self._estimator.privacy_ = self.statement
+        if not self._charged:
+            if isinstance(self._ledger, PartOfCharge):  # charges what is around it
+                self._ledger.charge(self.statement)
+            self.charge, self.statement = self._charge()
+            self._charged = True
+            self._estimator.privacy_ = self.statement
         if self._after_charge is not None:
             self._after_charge()
+            self._after_charge = None  # it is done
 
     def mechanism(self, plan: ReleasePlan) -> GaussianMechanism:
         """Return what draws ``plan``: that of the fit, or of one run of a selection."""

@@ -49,6 +49,9 @@ def ended_by_signals() -> Iterator[None]:
                 terminated = isinstance(found.exc_value, Terminated)
                 number = signal.SIGTERM if terminated else signal.SIGINT
                 answered.clear()
+                if number not in own:  # nobody here hears of the answer: once
+                    threading.Timer(0.02, _send, [number]).start()
+                    return
                 again = number, answered
                 threading.Thread(target=_send_until, args=again, daemon=True).start()
                 return

@@ -20,6 +20,7 @@ from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError
 NOTHING_DRAWN = "Nothing was drawn, and nothing was charged."
 # Whether the fit is part of another, such as a run of a search.
 _AROUND: ContextVar[bool] = ContextVar("a charged whole", default=False)
+MAYBE_CHARGED = "Whether it was charged, the history of its ledger says."
 _SPENT = 2  # what a process tells the others; 1: it could not charge, 0: it could
 
 
@@ -50,6 +51,9 @@ def charged(
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     notes: dict[type[BaseException], str] = {BaseException: NOTHING_DRAWN}
+    # one that goes on was; and the first process may charge before another hears of it
+    if ledger is not None and (number is not None or team.index > 0):
+        notes = {BaseException: MAYBE_CHARGED, BudgetExceededError: NOTHING_DRAWN}
     if ledger is None:
         if choice is not None and statement.private:
             warn(
@@ -99,9 +103,8 @@ def charged(
             number = ledger.charge(named, estimator=estimator)
 
     def begin_charged() -> tuple[int | None, PrivacyStatement]:
-        # It may be written when it fails, and others wait here for the first one.
-        notes[BaseException] = "Whether it was charged, the history of its ledger says."
-        notes[BudgetExceededError] = NOTHING_DRAWN
+        # it may be written when it fails
+        notes.update({BaseException: MAYBE_CHARGED, BudgetExceededError: NOTHING_DRAWN})
         _by_all(team, charge)
         known = "" if number is None else f", as number {number} of its ledger"
         del notes[BudgetExceededError]

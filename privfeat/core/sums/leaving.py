@@ -11,10 +11,14 @@ def leave_at_once(status: int = 1) -> None:
     JAX would wait minutes for those that ended already, or that wait for this one, and
     would abort. The end of this process closes its connections: the others notice.
     """
-    atexit.register(_leave, status)
+    atexit.register(leave_now, status)
 
 
-def _leave(status: int) -> None:
+def leave_now(status: int = 1) -> None:
+    """End this process without waiting for the others; nothing runs after it.
+
+    For what runs when Python ends: it calls no function that is registered then.
+    """
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
