@@ -56,15 +56,25 @@ def list_images(root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
 
     Links are followed, but not back to a folder that they are in: each turn of such a
     circle would be one more record of the same image. PrivacyWarning if links lead to
-    one image under two names, which are two records.
+    one image under two names, which are two records; UserWarning if files in folders
+    are left out, by their endings.
     """
-    images, folders = {}, []
+    images, folders, others = {}, [], set[str]()
     for name, identity in listed_below(Path(root)):
         if identity is None:
             folders.append(name)
         elif is_image(name):
             images[name] = identity
+        elif "/" in name and not is_hidden(name):
+            others.add(PurePosixPath(name).suffix or "none")
     warn_of_second_names(images)
+    if others:
+        warn(
+            f"files in folders of {os.fspath(root)} are left out: by their endings "
+            f"({', '.join(sorted(others)[:5])}) they are no images. Convert those that "
+            "are.",
+            UserWarning,
+        )
     return sorted(images), sorted(name for name in folders if not is_hidden(name))
 
 

@@ -161,11 +161,12 @@ def ids_of(groups: Any) -> NDArray[Any]:
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
         if groups.dtype.kind in "iu":
-            # NaN among unsigned ones is 2**63
-            if np.isin(_NO_NUMBERS, groups).any() or (groups == 2**63).any():
-                raise ValueError(_NAMELESS)
             # a copy: which records count, and where they stand, must be of one reading
-            return np.array(groups)
+            found = np.array(groups)
+            # NaN among unsigned ones is 2**63
+            if np.isin(_NO_NUMBERS, found).any() or (found == 2**63).any():
+                raise ValueError(_NAMELESS)
+            return found
     values = list_of("groups", groups)
     for kind, plain in _PLAIN.items():
         if all(isinstance(value, kind) for value in values):

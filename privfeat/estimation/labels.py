@@ -1,8 +1,10 @@
 """From a user's ``y`` to what a fit makes of it: labels to class indices, say."""
 
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
+from numbers import Integral
 from traceback import walk_stack
 from typing import Any
 
@@ -195,9 +197,12 @@ def _check_classes(classes: ArrayLike) -> NDArray[Any]:
 
 
 def _plain(labels: NDArray[Any]) -> NDArray[Any]:
-    """Return strings as a string array, whatever array or column they come in."""
-    if labels.dtype.kind == "O" and all(
-        isinstance(label, str) for label in labels.flat
-    ):
+    """Return strings, or whole numbers, as an array of these, whatever they were in."""
+    if labels.dtype.kind != "O":
+        return labels
+    if all(isinstance(label, str) for label in labels.flat):
         return labels.astype(str)
+    if all(isinstance(n, Integral) and not isinstance(n, bool) for n in labels.flat):
+        with suppress(OverflowError):  # beyond int64
+            return labels.astype(np.int64)
     return labels

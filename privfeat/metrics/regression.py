@@ -55,7 +55,8 @@ def evaluation_of_sums(
     """Return what released sums of `tables.exact_errors` say, perhaps of several.
 
     All intervals are by the delta method: to first order in the noise of the sums, of
-    known variance, and with the variance of what one record adds. Of R squared
+    known variance, and with the variance of what one record adds: at least what the
+    noisy sums of squares, and a standard deviation of their noise, say. Of R squared
     that is ``d = e^2 - (1 - R^2) (t - mean)^2``, over the variance of the targets; its
     square is at most ``e^4 + (1 - R^2)^2 (t - mean)^4``.
     """
@@ -63,7 +64,12 @@ def evaluation_of_sums(
     factors = np.array(ERROR_FACTORS)
     n, absolute, squared, fourth, t1, t2, t3, t4 = (noisy_sums / factors).tolist()
     noise = (noise_stddev / factors) ** 2
-    of_n, of_absolute, of_squared, _, of_t1, of_t2, *_ = noise.tolist()
+    of_n, of_absolute, of_squared, of_fourth, of_t1, of_t2, *_ = noise.tolist()
+    # a standard deviation more: noise that makes them small hides what sampling does
+    most_squared, most_fourth = (
+        max(value, 0.0) + math.sqrt(of_value)
+        for value, of_value in ((squared, of_squared), (fourth, of_fourth))
+    )
     scale = target_bounds[1] - target_bounds[0]
     counted = around(n, of_n, width, 0.0, math.inf)  # without sampling
     r2 = number(math.nan, -math.inf, 1.0)
@@ -73,9 +79,9 @@ def evaluation_of_sums(
             target_bounds, confidence, counted, r2, *unknown, privacy
         )
 
-    def mean(total: float, noise: float, of_squares: float, unit: float) -> Estimate:
+    def mean(total: float, noise: float, squares: float, unit: float) -> Estimate:
         value = total / n
-        sampling = max(of_squares / n - value**2, 0.0) * cluster / n
+        sampling = max(squares / n - value**2, 0.0) * cluster / n
         variance = (noise + of_n * value**2) / n**2 + sampling
         return around(value * unit, variance * unit**2, width, 0.0, unit)
 
@@ -96,8 +102,8 @@ def evaluation_of_sums(
         confidence,
         counted,
         r2,
-        mean(absolute, of_absolute, squared, scale),
-        mean(squared, of_squared, fourth, scale**2),
+        mean(absolute, of_absolute, most_squared, scale),
+        mean(squared, of_squared, most_fourth, scale**2),
         privacy,
     )
 

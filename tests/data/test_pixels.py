@@ -164,8 +164,18 @@ def test_list_images_leaves_out_what_is_hidden(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
     (tmp_path / "dog").mkdir()
-    assert list_images(tmp_path) == (["cat/1.PNG"], ["cat", "dog"])
+    with pytest.warns(UserWarning, match=r"are left out: .* \(\.txt\) they are no"):
+        assert list_images(tmp_path) == (["cat/1.PNG"], ["cat", "dog"])
     assert not is_image("__MACOSX/cat/1.png")
+
+
+def test_list_images_says_which_endings_it_leaves_out(tmp_path):
+    """Six of fourteen images became records, without a word."""
+    (tmp_path / "cat").mkdir()
+    for name in ("cat/1.dcm", "cat/2.HEIC", "cat/3", "users.csv", "cat/.DS_Store"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.warns(UserWarning, match=r"\(\.HEIC, \.dcm, none\)"):
+        list_images(tmp_path)
 
 
 def test_list_images_takes_an_image_once_where_links_lead_back(tmp_path):

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
@@ -185,3 +186,14 @@ def test_classes_that_floats_cannot_tell_apart_are_refused(kind, other):
     assert DPLeastSquares(classes=classes).fit(X, y).classes_.tolist() == [*classes]
     with pytest.raises(ValueError, match=r"classes must be below 2\*\*53"):
         DPLeastSquares(classes=classes).fit(X, y.astype(other))
+
+
+@pytest.mark.parametrize("kind", [list, lambda classes: np.array(classes, object)])
+def test_classes_in_a_box_are_those_that_floats_cannot_tell_apart(kind):
+    """Classes of objects were compared as floats: two became one."""
+    X, classes = np.eye(3), kind([2**53, 2**53 + 1, 2**53 + 2])
+    clf = DPLeastSquares(epsilon=math.inf, classes=classes, center=False)
+    assert clf.fit(X, np.array(classes)).classes_.dtype == np.int64
+    labels = pd.array(classes, dtype="Int64")  # which scikit-learn makes floats
+    with pytest.raises(ValueError, match=r"classes must be below 2\*\*53"):
+        clf.fit(X, labels)

@@ -43,6 +43,7 @@ def test_bytes_beside_other_numbers_are_refused():
         as_records([np.zeros((4, 4), np.int64)])
 
 
+@pytest.mark.filterwarnings("ignore:files in folders of")
 def test_images_are_read_by_class(tmp_path):
     Image = pytest.importorskip("PIL.Image")
     for name, grey in (("b", 200), ("a", 10)):
