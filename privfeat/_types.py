@@ -31,6 +31,8 @@ STAYS_AT_HOME = (
 )
 # What a statement says of a network that had ``weights``.
 FIRST_WEIGHTS = "the weights that the network started from"
+# What it says of rows that were passed as ``public``, after their number.
+PUBLIC_ROWS = "public rows, which the guarantee does not cover"
 # How it begins to say that `privfeat.analysis.rates.shifted_rates` moved probabilities.
 SHIFTED = "the rates that probabilities were shifted to"
 # What a pipeline sets in its private steps, or gives them a part of.

@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from privfeat._types import FIRST_WEIGHTS
+from privfeat._types import FIRST_WEIGHTS, PUBLIC_ROWS
 from privfeat.cli.shared import files, options
 from privfeat.cli.shared.estimators import tested_of
 from privfeat.cli.shared.saved import last_of, load_for_rows
@@ -176,6 +176,7 @@ def run(args: Namespace) -> None:
             class_names=names,
             rows="images" if network else "features",
             weights=started,
+            public=any(PUBLIC_ROWS in fact for fact in statement.public),
             pipeline=persistence.load(args.model) if piped else None,
             shifted=shifts_of(statement),
         ),

@@ -18,6 +18,7 @@ def recipe_of(
     class_names: Sequence[str] = (),
     rows: str = "features",
     weights: bool = False,
+    public: bool = False,
     pipeline: Any = None,
     shifted: Sequence[str] = (),
 ) -> str:
@@ -27,17 +28,18 @@ def recipe_of(
     those that `privfeat.save` does not write are left out. For users, the ``unit``, the
     fit gets ``groups``. ``table`` is what is declared of the one whose columns became
     the features, and ``rows`` what ``X`` holds without one. With ``weights`` it started
-    from such, which it does not keep. ``class_names`` are of the
-    classes 0, 1, ... A ``pipeline``, also of scikit-learn, that was fitted says its
-    parameters and those of its steps. ``shifted`` says how its probabilities were moved
-    after the fit.
+    from such, and with ``public`` it had such rows, which it does not keep.
+    ``class_names`` are of the classes 0, 1, ... A ``pipeline``, also of scikit-learn,
+    that was fitted says its parameters and those of its steps. ``shifted`` says how its
+    probabilities were moved after the fit.
     """
+    prior = params.get("prior") is not None  # more numbers than can be shown
     given = [
-        f"    {key}={value!r},\n"
+        f"    {key}={'prior' if key == 'prior' and prior else repr(value)},\n"
         for key, value in params.items()
         if key not in (*STAYS_AT_HOME, "verbose")
     ]
-    given += ["    weights=weights,\n"] * weights
+    given += ["    weights=weights,\n"] * weights + ["    public=public,\n"] * public
     X, before, made = "X", "", f"{name}(\n{''.join(given)})"
     imports = [f"from {PIPELINES.get(name, 'privfeat')} import {name}"]
     if pipeline is not None:
@@ -61,6 +63,10 @@ def recipe_of(
         told.append("groups: the user of each row")
     if weights:
         told.append("weights: those that it started from, which no file of it holds")
+    if public:
+        told.append("public: the public rows of the fit, which no file of it holds")
+    if prior:
+        told.append("prior: privfeat.load(FOLDER).prior, of the folder of this model")
     return "\n".join(
         [
             f"pip install privfeat=={version}\n",

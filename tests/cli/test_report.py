@@ -97,6 +97,26 @@ def test_report_says_how_to_make_such_an_estimator(run, features, tmp_path):
     assert made.get_params() == clf.get_params()
 
 
+def test_report_says_where_a_prior_and_public_rows_are_from(run, features, tmp_path):
+    """An array of numbers left out its middle, and public rows were not named."""
+    folder, card = tmp_path / "model", tmp_path / "card.md"
+    splits = privfeat.open_features(features)
+    train, public = splits["train"], splits["test"].X[:]
+    head = np.random.default_rng(0).normal(size=(4, public.shape[1]))
+    clf = privfeat.DPFC(epsilon=20, classes=range(4), prior=head, public=public)
+    persistence.save(clf.fit(train.X, train.y), folder)
+    page = tmp_path / "r.html"
+    assert run("report", folder, "--out", page, "--card", card)[0] == 0
+    _, _, recipe = card.read_text(encoding="utf-8").partition("\n# X: ")
+    assert "# prior: privfeat.load(FOLDER).prior, of the folder" in recipe
+    assert "# public: the public rows of the fit" in recipe
+    told = recipe.partition("\nclf = ")[2].partition("\nclf.fit(X, y)")[0]
+    prior = privfeat.load(folder).prior
+    made = eval(told, vars(privfeat) | {"prior": prior, "public": public})
+    np.testing.assert_array_equal(made.prior, head)
+    assert made.public is public
+
+
 @pytest.mark.parametrize(
     ("option", "content", "message"),
     [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from privfeat._checks import rows_of_callers
-from privfeat._types import RowScaling
+from privfeat._types import PUBLIC_ROWS, RowScaling
 from privfeat.data.sharing import check_apart, finite_blocks, rows_of
 from privfeat.estimation.predictor import scaled_rows
 
@@ -29,9 +29,7 @@ class PublicRows:
     @property
     def fact(self) -> str:
         """What the guarantee of a fit with them assumes."""
-        rows = (
-            f"the {len(self.features)} public rows, which the guarantee does not cover"
-        )
+        rows = f"the {len(self.features)} {PUBLIC_ROWS}"
         return f"{rows}, and that they hold no record of the fit"
 
     @property
