@@ -10,7 +10,7 @@ from privfeat.metrics.classification import ClassifierEvaluation
 from privfeat.metrics.curves import ReliabilityCurve, RocCurve
 from privfeat.metrics.evaluation import evaluation_of_predictions, private_evaluation
 from privfeat.metrics.intervals import Estimate
-from privfeat.metrics.planning import planned_recall
+from privfeat.metrics.planning import planned_recall, planned_roc_auc
 from privfeat.metrics.regression import RegressorEvaluation
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "RocCurve",
     "evaluation_of_predictions",
     "planned_recall",
+    "planned_roc_auc",
     "private_evaluation",
 ]

@@ -1,12 +1,17 @@
-"""What `planned_recall` promises is what an evaluation finds."""
+"""What `planned_recall` and `planned_roc_auc` promise is what an evaluation finds."""
 
 import math
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit, ndtri
 
-from privfeat.metrics import evaluation_of_predictions, planned_recall
+from privfeat.metrics import (
+    evaluation_of_predictions,
+    planned_recall,
+    planned_roc_auc,
+)
 
 N_RARE, N_OTHERS, FOUND = 100, 400, 0.8
 
@@ -81,6 +86,71 @@ def test_planned_recall_is_what_the_guide_says():
         row = [f"{n:,}"]
         for epsilon, scores in columns:
             found = planned_recall(n, epsilon=epsilon, scores=scores)
+            told = f"{found.low:.2f} to {found.high:.2f}"
+            row.append("unknown" if math.isnan(found.value) else told)
+        assert f"| {' | '.join(row)} |" in GUIDE.read_text(encoding="utf-8")
+
+
+def measured_area(seed, most, **budget):
+    """Return the area of normal scores, which is 0.8, of 100 among 800 records."""
+    rng, apart = np.random.default_rng(seed), math.sqrt(2.0) * ndtri(0.8)
+    y = np.repeat([1, 0], [100, 700])
+    x = rng.normal(size=len(y)) + apart * y
+    p = expit(math.log(1 / 7) + apart * x - apart**2 / 2)
+    if most > 1:
+        budget |= {"groups": np.arange(len(y)) // most, "max_group_size": most}
+    return evaluation_of_predictions(
+        np.c_[1 - p, p], y, classes=[0, 1], random_state=seed, **budget
+    ).roc_auc
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize(
+    ("epsilon", "adjacency", "most"),
+    [
+        (1.0, "add_remove", 1),
+        (2.0, "replace_one", 1),
+        (4.0, "add_remove", 2),
+        (math.inf, "add_remove", 1),
+    ],
+)
+def test_planned_area_is_as_wide_as_those_that_are_found(epsilon, adjacency, most):
+    budget = {"epsilon": epsilon, "adjacency": adjacency}
+    planned = planned_roc_auc(100, 700, max_group_size=most, **budget)
+    found = [measured_area(seed, most, **budget) for seed in range(20)]
+    width = np.mean([one.high - one.low for one in found])
+    assert planned.high - planned.low == pytest.approx(width, rel=0.1)
+    assert planned.value == 0.8
+
+
+def test_planned_area_of_too_few_records_is_unknown():
+    planned = planned_roc_auc(3, 100, epsilon=0.5)
+    assert math.isnan(planned.value)
+    assert (planned.low, planned.high) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"n_positives": 0}, "n_positives"),
+        ({"n_negatives": 0}, "n_negatives"),
+        ({"area": 0.5}, "area"),
+        ({"area": math.nan}, "area"),
+        ({"max_group_size": 0}, "max_group_size"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"epsilon": 0.0}, "epsilon"),
+    ],
+)
+def test_planned_area_refuses_what_is_out_of_range(given, name):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        planned_roc_auc(**({"n_positives": 100, "n_negatives": 700} | given))
+
+
+def test_planned_area_is_what_the_guide_says():
+    for n in (25, 50, 100, 200, 500, 1000):
+        row = [f"{n:,} of {8 * n:,}"]
+        for epsilon in (0.5, 1.0, 2.0, 4.0):
+            found = planned_roc_auc(n, 7 * n, epsilon=epsilon)
             told = f"{found.low:.2f} to {found.high:.2f}"
             row.append("unknown" if math.isnan(found.value) else told)
         assert f"| {' | '.join(row)} |" in GUIDE.read_text(encoding="utf-8")
