@@ -15,16 +15,20 @@ _HEAD = """\
 # What everyone may know of each column. Drafted from names, and from types if the file
 # has them. Say the kind of each column and what that kind needs, from what is known
 # without the data (a form, a code book, a unit): never from the least, largest or
-# possible values that the data happen to have.
+# possible values that the data happen to have. What you say of missing and unseen
+# values holds for predictions too: what a fit refuses, predict refuses next month.
 """
 _KINDS = "numeric, integer, boolean, category, date or ignored"
 _BOUNDS = f"bounds = [{_BLANK}, {_BLANK}]"
+_DATES = "[2020-01-01, 2025-12-31]"
+_LOG = '# treatment = "log"  # of concentrations, incomes: bounds above 0'
+_NUMBER = [_BOUNDS, 'unit = ""', _LOG, 'missing = "refuse"']
 # What follows from a type; a text may be a category or a date.
 _DRAFTS = {
-    "numeric": ['kind = "numeric"', _BOUNDS, 'unit = ""', 'missing = "refuse"'],
-    "integer": ['kind = "integer"', _BOUNDS, 'unit = ""', 'missing = "refuse"'],
+    "numeric": ['kind = "numeric"', *_NUMBER],
+    "integer": ['kind = "integer"', *_NUMBER],
     "boolean": ['kind = "boolean"', 'missing = "refuse"'],
-    "date": ['kind = "date"', _BOUNDS, 'missing = "refuse"'],
+    "date": ['kind = "date"', f"{_BOUNDS}  # such as {_DATES}", 'missing = "refuse"'],
     "category": [
         'kind = "category"',
         f"categories = [{_BLANK}]",
@@ -34,7 +38,8 @@ _DRAFTS = {
 }
 _UNKNOWN = [
     f"kind = {_BLANK}  # {_KINDS}",
-    f"# {_BOUNDS}  # of numbers and dates",
+    f"# {_BOUNDS}  # of numbers, and of dates, such as {_DATES}",
+    _LOG,
     f"# categories = [{_BLANK}]  # of a category",
     '# unseen = "refuse"  # of a category: or neutral, or one of the categories',
     '# missing = "refuse"  # or neutral, indicator, or a constant',

@@ -57,8 +57,10 @@ def test_draft_is_refused_until_it_is_filled_in(tmp_path, kind):
 
 def test_draft_says_what_may_be_said_of_a_column_of_unknown_kind():
     draft = draft_columns({"xy": None})
-    for key in ("kind", "bounds", "categories", "unseen", "missing"):
+    for key in ("kind", "bounds", "treatment", "categories", "unseen", "missing"):
         assert f"{key} = " in draft
+    assert "of dates, such as [2020-01-01, 2025-12-31]" in draft
+    assert "predict refuses next month" in draft
 
 
 def test_draft_keeps_any_name(tmp_path):
