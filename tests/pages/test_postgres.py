@@ -53,6 +53,9 @@ def test_guide_lets_a_colleague_charge_and_no_more(tmp_path, monkeypatch):
             done = subprocess.run([find_program("psql"), *asked], check=False)
             assert done.returncode == 1
         watch(folder, charge.statement)
+        close_to_others(folder)
+        find_the_primary(folder)
+        damage_and_repair(folder)
     assert (charge.who, charge.estimator) == ("Ann", "DPFC")
     assert charge.fitted is not None
 
@@ -72,3 +75,49 @@ def watch(folder, statement):
     ledger = PrivacyLedger(url, dataset="digits")
     with pytest.raises(LedgerError, match="permission denied"):
         ledger.charge(replace(statement, charge=None), estimator="DPFC")
+
+
+def sql(folder, role, command, *, status=0):
+    asked = ("-h", folder, "-U", role, "privacy", "-c", command)
+    done = subprocess.run([find_program("psql"), *asked], check=False)
+    assert done.returncode == status
+
+
+def close_to_others(folder):
+    """A role of another team may not connect, and those with a grant still work."""
+    sql(folder, "tester", "CREATE ROLE stranger LOGIN")
+    sql(folder, "stranger", "SELECT 1")
+    text = (GUIDES / "postgres.md").read_text(encoding="utf-8")
+    for command in (
+        "REVOKE CONNECT, TEMPORARY ON DATABASE privacy FROM PUBLIC",
+        "GRANT CONNECT ON DATABASE privacy TO ann",
+    ):
+        assert f"`{command}`" in text
+        sql(folder, "tester", command)
+    sql(folder, "stranger", "SELECT 1", status=2)
+    charge = ("fit", "--estimator", "DPLeastSquares", "--epsilon", "0.1", "--quiet")
+    url = f"postgresql://ann@/privacy?host={folder}"
+    named = ("--ledger", url, "--dataset", "digits", "--out", "again")
+    assert privfeat([*charge, "--train", "quickstart/digits.h5", *named]) == 0
+
+
+def find_the_primary(folder):
+    """All hosts may stand in the parameters of the URL, and not before the slash."""
+    hosts = f"host={folder}/none,{folder}&port=5432,5432"
+    url = f"postgresql://ann@/privacy?{hosts}&target_session_attrs=read-write"
+    assert privfeat(["budget", "show", url]) == 0
+    assert privfeat(["budget", "show", "postgresql://ann@db1,db2/privacy"]) == 1
+
+
+def damage_and_repair(folder):
+    """A row too many is deleted alone; other checksums lock the whole data set."""
+    show = ["budget", "show", f"postgresql://ann@/privacy?host={folder}"]
+    columns = "estimator, asked, statement, event, sha256"
+    row = f"SELECT dataset, 3, {columns} FROM privfeat.privfeat_charge WHERE number = 2"
+    more = f"INSERT INTO privfeat.privfeat_charge (dataset, number, {columns}) {row}"
+    sql(folder, "ann", more)
+    assert privfeat(show) == 1
+    sql(folder, "tester", "DELETE FROM privfeat.privfeat_charge WHERE number = 3")
+    assert privfeat(show) == 0
+    sql(folder, "ann", "UPDATE privfeat.privfeat_budget SET sha256 = '00'")
+    assert privfeat(show) == 1
