@@ -42,6 +42,7 @@ def test_plan_tries_public_features(run, features):
     assert "measured on" in out
     assert "points lost" in out
     assert "(logistic regression)" in out
+    assert "a model of them alone has about" in out
     assert "the best on the public features" in out
 
 

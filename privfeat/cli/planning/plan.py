@@ -27,6 +27,10 @@ Measure it on public rows like yours: --public FILE."""
 _TOO_FEW = """
 too few records for this budget: expect worse, since few records also mean little
 to learn from. Take more of them, or a larger epsilon."""
+_ALONE = """
+where the public rows have your classes, a model of them alone has about {}, and
+costs no privacy: if that is enough, fit no record. As prior= of DPFC it helps a fit to
+few records, which this table does not show: then use DPFC, whatever is best here."""
 _LOSSES = f"""
 expected loss of accuracy, relative, from the noise alone (rough: it assumes how far
 apart your classes are, and that they are equally common; of a rare class it says too
@@ -201,6 +205,7 @@ def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
     for trial in trials:
         lost = f"{100 * trial.loss:.1f}"
         print(f"  {trial.estimator:15} {percent(trial.accuracy):>9} {lost:>12}")
+    print(_ALONE.format(plain))
 
 
 def _print_batches(args: Namespace) -> None:
