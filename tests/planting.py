@@ -75,10 +75,7 @@ SEAMS = {
     # what a Gram matrix costs
     "measured curves": _at(".analysis.curves:_sets"),
     "fit on public records": _at(".analysis.tuning.kept:PublicFits.add"),
-    "memory of the machine": _at(
-        "._memory:memory_bytes",
-        f"{_SPECTRUM}:memory_bytes",
-    ),
+    "memory of the machine": _at("._memory:memory_bytes", f"{_SPECTRUM}:memory_bytes"),
     "groups of processes": _at("._memory:_GROUPS"),
     "columns from which eigenvectors are timed": _at(".solvers.spectrum:_MANY_COLUMNS"),
     "time of eigenvectors": _at(".solvers.spectrum:time_of_eigenvectors"),

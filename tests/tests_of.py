@@ -72,10 +72,12 @@ TESTS = {
     "ledger.names": ("names", "privacy_ledger"),
     "ledger.opening": ("opening", "store", "privacy_ledger", "file/test_shared_disk"),
     "ledger.budget": ("budget", *LEDGER),
+    "ledger.room": ("budget", *LEDGER),
     "noise.draws": ("draws", "threefish"),
     "noise.gaussian_mechanism": (
         *("gaussian_mechanism", "mechanism_refusals", "correlated"),
     ),
     "private_fit": ("private_fit", "weak_choices"),
+    "weak_choices": ("weak_choices", "private_fit"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }

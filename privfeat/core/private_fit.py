@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from privfeat._types import Arithmetic, Unit
-from privfeat._warnings import warn
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.ledger.charging import charged
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
@@ -26,10 +25,8 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.devices import check_exact_products, check_settings
+from privfeat.core.weak_choices import warn_of_weak_choices
 from privfeat.exceptions import PrivacyError
-
-LARGE_DELTA = 1e-4
-LARGE_EPSILON = 20.0
 
 
 def private_fit(
@@ -49,8 +46,7 @@ def private_fit(
     Parameters
     ----------
     estimator : object
-        Gets ``privacy_``; its ``ledger``, if it has one, is charged. A `PartOfCharge`
-        in its place was charged, and warned of, before.
+        Gets ``privacy_``; its ``ledger`` is charged, or the whole of a `PartOfCharge`.
     keys : KeyStream
         The source of the noise.
     n_units : int
@@ -81,43 +77,15 @@ def private_selection(
 ) -> "PrivateFit":
     """Return a selection among fits, as `private_fit` does.
 
-    Each run draws plans of ``run_mu`` at most. The caller sees to it that those of one
-    run are of different records, that a fit in it costs no more, and that the number of
-    runs is drawn as stated. PrivacyError if epsilon is too small for it.
+    Each run draws plans of ``run_mu`` at most. The caller sees to it that those of a
+    run are of different records, that a fit in it costs no more, and that the number
+    of runs is as stated. PrivacyError if epsilon is too small for it.
     """
     if statement.selection is None:
         raise PrivacyError("a selection must be part of its statement, got none.")
     statement.selection.check_cost(statement.epsilon, statement.delta)
     warn_of_weak_choices(statement, classes_read=classes_read, n_units=n_units)
     return PrivateFit(estimator, statement, keys, forget)
-
-
-def warn_of_weak_choices(
-    cost: PrivacyStatement, *, classes_read: bool, n_units: int
-) -> None:
-    """Warn, in the name of ``fit``, of what is legal and weakens privacy."""
-    private = math.isfinite(cost.epsilon)
-    if cost.epsilon > LARGE_EPSILON:
-        most = f"at most {LARGE_EPSILON:g} to promise anything"
-        warn(f"epsilon should be {most}, got {cost.epsilon:.6g}.")
-    if private and classes_read:
-        warn(
-            "classes=None reads the set of labels from y and treats it as public. "
-            "Pass classes= to keep a rare label from showing."
-        )
-    if private and cost.seeded:
-        warn(
-            "random_state makes the noise reproducible: not private against anyone who "
-            "knows or guesses the seed. Pass None for a real release."
-        )
-    if private and is_large_delta(cost.delta, n_units):
-        rule = "delta should be well below one over the number of records"
-        warn(f"{rule}, got {cost.delta!r}. Pass a smaller one.")
-
-
-def is_large_delta(delta: float, n_units: int) -> bool:
-    """Return whether one of so many may be published whole; only their owner knows."""
-    return delta > LARGE_DELTA or delta * n_units > 1.0
 
 
 class PrivateFit:
@@ -139,7 +107,7 @@ class PrivateFit:
         self.charge: int | None = None
         self._estimator, self._keys, self._plan = estimator, keys, plan
         self._forget = forget
-        # What charges it, while it may draw; then None. Whether it was charged.
+        # what charges it, while it may draw
         self._charge: Callable[[], tuple[int | None, PrivacyStatement]] | None = None
         self._after_charge: Callable[[], None] | None = None
         self._begun = self._charged = self._handed_out = False
@@ -178,9 +146,8 @@ class PrivateFit:
             (check_settings if self._plan else check_exact_products)()
         name = name or type(self._estimator).__name__
         ledger = None if isinstance(self._ledger, PartOfCharge) else self._ledger
-        paid = charged(
-            ledger, self.statement, estimator=name, number=number, tokens=tokens
-        )
+        stated = self.statement
+        paid = charged(ledger, stated, estimator=name, number=number, tokens=tokens)
         with paid as self._charge:
             for attribute in self._forget:
                 self._estimator.__dict__.pop(attribute, None)
@@ -228,5 +195,5 @@ class PrivateFit:
             self._handed_out = True
         else:
             self.statement.selection.check_run(plan, self.statement.adjacency)
-        arithmetic = self.statement.arithmetic
-        return GaussianMechanism(plan, self._keys, arithmetic, self.charge_now)
+        how = self.statement.arithmetic
+        return GaussianMechanism(plan, self._keys, how, self.charge_now)

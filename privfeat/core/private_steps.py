@@ -28,9 +28,10 @@ from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.observation import in_step
 from privfeat.core.part_of_charge import PartOfCharge
-from privfeat.core.private_fit import PrivateFit, warn_of_weak_choices
+from privfeat.core.private_fit import PrivateFit
 from privfeat.core.shares import joined_plans
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.weak_choices import warn_of_weak_choices
 from privfeat.exceptions import PrivacyError
 
 
@@ -85,7 +86,7 @@ def private_steps(
 
 
 class PrivateSteps:
-    """Steps whose cost is stated; each has its turn once all of them are charged."""
+    """Steps whose cost is stated; each has its turn, and the first to draw charges."""
 
     def __init__(self, fit: PrivateFit, parts: Mapping[str, PartOfCharge]) -> None:
         self._fit, self._parts, self._begun = fit, parts, False
@@ -121,10 +122,10 @@ class PrivateSteps:
         Raises
         ------
         PrivacyError
-            Before the charge, out of order, or if the body did not fit the step.
+            Outside of `charging`, out of order, or if the body did not fit the step.
         """
         if not self._begun:
-            raise PrivacyError("steps must be charged before one is fitted.")
+            raise PrivacyError("steps must be fitted within `charging`.")
         waiting = [step for step, part in self._parts.items() if not part.taken]
         if waiting[:1] != [name]:
             raise PrivacyError(f"steps must be fitted in their order, got {name!r}.")

@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from privfeat._messages import without_data
 from privfeat._types import STAYS_AT_HOME
 from privfeat._warnings import warn
-from privfeat.core.ledger.budget import check_covered, left_of
+from privfeat.core.ledger.budget import check_covered
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 

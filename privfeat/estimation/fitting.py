@@ -89,7 +89,7 @@ def fitted_apart(
 def check_readable(estimator: Any) -> None:
     """Raise TypeError for a parameter that gives its values once, or in no order.
 
-    A fit reads its parameters when it plans, and again after it is charged.
+    A fit reads its parameters when it plans, and again as it draws.
 
     >>> from privfeat.preprocessing import DPStandardScaler
     >>> check_readable(DPStandardScaler(bounds=zip((0, 1), (2, 3))))
@@ -135,8 +135,8 @@ def announced(
 ) -> AbstractContextManager[None]:
     """Return what shows the cost and the progress of a fit that is ``verbose``.
 
-    To be called before the fit is charged, so that a ledger that cannot be read costs
-    nothing, and entered after that. ``charged`` is False if the fit goes on from a
+    To be called, and entered, before the fit is charged, so that a ledger that cannot
+    be read costs nothing. ``charged`` is False if the fit goes on from a
     checkpoint, at no cost. Of the processes of a ``team`` the first tells it.
     """
 

@@ -63,7 +63,7 @@ class PrivateEvaluation:
         estimator: Any = None,
         forget: tuple[str, ...] = (),
     ) -> dict[str, Release]:
-        """Charge the plan and return its releases, by the names of their queries.
+        """Return the releases of the plan, which is charged, by the names of queries.
 
         ``sums`` holds, by name, what sums the records that count: at most `most` of a
         user, which that user's records and a key alone decide. ``estimator`` gets the

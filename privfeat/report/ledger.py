@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privfeat.core.ledger.budget import left_of, spent_of
+from privfeat.core.ledger.budget import spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.words import UNITS, neighbours

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from privfeat.core.ledger.budget import Budget, PrivacyValue, left_of, spent_of
+from privfeat.core.ledger.budget import Budget, PrivacyValue, spent_of
 from privfeat.core.ledger.opening import Account
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.report.html import load_templates

@@ -9,8 +9,9 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearc
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon, mu_from_rho
 from privfeat.core.accounting.plan import Query
-from privfeat.core.ledger.budget import check_covered, left_of, spent_of
+from privfeat.core.ledger.budget import check_covered, spent_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.exceptions import BudgetExceededError

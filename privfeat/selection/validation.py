@@ -128,8 +128,9 @@ def private_cross_val_score(
     The fits are forgotten: what they released counts in the cost all the same.
 
     **Empty folds.** One without records has a score out of noise like any other. If it
-    has all of them, its fit gets none, and fails after the charge. The coins do so once
-    in ``1e12`` folds of `fewest_records`, which the statement says are there.
+    has all of them, its fit gets none, and fails, after the charge of a fold before.
+    The coins do so once in ``1e12`` folds of `fewest_records`, which the statement says
+    are there.
 
     **Intervals** hold sampling and noise (`privfeat.metrics`), as if the folds were
     independent; with ``groups`` the variance of sampling is multiplied by

@@ -153,7 +153,7 @@ def test_no_step_is_left_out(whole, steps):
 
 def test_a_step_has_no_turn_outside_of_the_charge(whole, steps):
     _, begun = begin(whole, steps)
-    with pytest.raises(PrivacyError, match="charged before"), begun.turn("a"):
+    with pytest.raises(PrivacyError, match="within `charging`"), begun.turn("a"):
         pytest.fail("the turn was given")
 
 
@@ -161,7 +161,7 @@ def test_a_step_has_no_turn_after_a_charge_that_broke(whole, steps):
     _, begun = begin(whole, steps)
     with pytest.raises(ZeroDivisionError), begun.charging():
         fit_then_break(begun, steps)
-    with pytest.raises(PrivacyError, match="charged before"), begun.turn("b"):
+    with pytest.raises(PrivacyError, match="within `charging`"), begun.turn("b"):
         pytest.fail("the turn was given")
 
 

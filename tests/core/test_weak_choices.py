@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from privfeat.core.private_fit import is_large_delta, warn_of_weak_choices
+from privfeat.core.weak_choices import is_large_delta, warn_of_weak_choices
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
 

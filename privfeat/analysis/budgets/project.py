@@ -14,11 +14,11 @@ from privfeat.core.ledger.budget import (
     Budget,
     PrivacyValue,
     check_covered,
-    left_of,
     new_budget,
     spent_of,
 )
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_down, rounded_up
 from privfeat.core.statement.selection import Selection

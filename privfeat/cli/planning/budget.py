@@ -156,7 +156,8 @@ def run_history(args: Namespace) -> None:
 
 def _state(ledger: "PrivacyLedger") -> tuple[int, "PrivacyValue", "PrivacyValue"]:
     """Return the number of fits, what they spent and what is left, at one moment."""
-    from privfeat.core.ledger.budget import left_of, spent_of
+    from privfeat.core.ledger.budget import spent_of
+    from privfeat.core.ledger.room import left_of
 
     fits = [charge.statement for charge in ledger.history]
     return len(fits), spent_of(ledger.budget, fits), left_of(ledger.budget, fits)

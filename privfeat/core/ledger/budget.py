@@ -1,24 +1,21 @@
-"""The budget of a data set, and what is left of it after some fits."""
+"""The budget of a data set, and what fits spend of it."""
 
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from privfeat._checks import check_choice, check_positive
 from privfeat._types import ADJACENCIES, UNITS, Adjacency, Unit
-from privfeat.core.accounting.calibration import MIN_DELTA, plan_releases
+from privfeat.core.accounting.calibration import MIN_DELTA
 from privfeat.core.accounting.conversions import (
-    MU_RANGE,
-    bisect,
     check_delta,
     gaussian_mu,
     rho_from_mu,
-    zcdp_epsilon,
 )
-from privfeat.core.accounting.plan import Query
-from privfeat.core.statement.composition import compose
+from privfeat.core.statement.composition import TotalCost, compose
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import PrivacyError
 
@@ -130,49 +127,11 @@ def spent_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
     """Return what fits cost together at the delta of the budget: `compose`."""
     if not fits:
         return PrivacyValue(0.0, budget.delta, 0.0)
-    total = compose(fits, delta=budget.delta)
+    total = _composed(tuple(fits), budget.delta)
     rho = None if total.mu is None else rho_from_mu(total.mu)
     return PrivacyValue(total.epsilon, budget.delta, rho)
 
 
-def left_of(budget: Budget, fits: Sequence[PrivacyStatement]) -> PrivacyValue:
-    """Return the largest budget that one more fit may have, of all records, unsampled.
-
-    Notes
-    -----
-    The fit is planned and composed as a real one would be, so the comparison that
-    finds it is the one that will charge it. ``rho`` is rounded down by more than sums
-    are: several fits may share it.
-    """
-
-    def fit(epsilon: float) -> PrivacyStatement:
-        plan = plan_releases(
-            [Query("fit", 1.0)],  # what a budget costs does not depend on the queries
-            epsilon=epsilon,
-            delta=budget.delta,
-            adjacency=budget.adjacency,
-        )
-        return PrivacyStatement.from_plan(
-            plan, public=(), seeded=False, unit=budget.unit
-        )
-
-    def affordable(epsilon: float) -> bool:
-        return spent_of(budget, [*fits, fit(epsilon)]).epsilon <= budget.epsilon
-
-    least = 1.01 * zcdp_epsilon(rho_from_mu(MU_RANGE[0]), budget.delta)
-    if affordable(budget.epsilon):
-        epsilon = budget.epsilon
-    elif affordable(least):
-        gaussian = all(statement.mu is not None for statement in fits)
-        epsilon = bisect(
-            affordable,
-            good=least,
-            bad=budget.epsilon,
-            tol=1e-9 if gaussian else 1e-3,  # a loss distribution takes a second
-        )
-    else:
-        return PrivacyValue(0.0, budget.delta, 0.0)
-    rho = fit(epsilon).rho
-    return PrivacyValue(
-        epsilon, budget.delta, None if rho is None else rho * (1 - 1e-8)
-    )
+@lru_cache(maxsize=2)  # a fit asks before its body, and again as it is charged
+def _composed(fits: tuple[PrivacyStatement, ...], delta: float) -> TotalCost:
+    return compose(fits, delta=delta)

@@ -90,7 +90,7 @@ def charged(
         if team.index > 0:
             return
         if number is None:
-            ledger.check_room(statement)
+            ledger.check_room(replace(statement, charge=name))
         else:
             name = check_running(
                 ledger, number, tokens, statement=statement, estimator=estimator

@@ -9,14 +9,13 @@ from privfeat.core.ledger.budget import (
     PrivacyValue,
     check_charged_once,
     check_covered,
-    left_of,
     new_budget,
     spent_of,
 )
 from privfeat.core.ledger.opening import open_store
+from privfeat.core.ledger.room import exceeded, left_of
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.statement.rounding import rounded_down, rounded_up
-from privfeat.exceptions import BudgetExceededError, LedgerError
+from privfeat.exceptions import LedgerError
 
 
 class PrivacyLedger:
@@ -179,34 +178,13 @@ class PrivacyLedger:
                 return rows.add_charge(
                     found, self.budget, charges, estimator, statement, self._who
                 )
-        raise self._exceeded(spent, statement, total)
+        raise exceeded(self.budget, spent, statement, total)
 
     def check_room(self, statement: PrivacyStatement) -> None:
-        """Raise what `charge` would raise now, and charge nothing."""
+        """Raise what `charge` would raise now, but for a store that takes no writes."""
         check_covered(self.budget, statement)
         spent = [charge.statement for charge in self.history]
         check_charged_once(spent, statement)
         total = spent_of(self.budget, [*spent, statement]).epsilon
         if not total <= self.budget.epsilon:
-            raise self._exceeded(spent, statement, total)
-
-    def _exceeded(
-        self, spent: list[PrivacyStatement], statement: PrivacyStatement, total: float
-    ) -> BudgetExceededError:
-        budget, left = self.budget, left_of(self.budget, spent)
-        left_now = rounded_down(left.epsilon)
-        remedy = f"One more fit may have epsilon = {left_now} at that delta"
-        if left.rho is not None:
-            remedy += f", or rho = {rounded_down(left.rho)}"
-        if statement.delta > budget.delta:
-            remedy += (
-                f". This one has delta = {statement.delta!r} (1e-05 unless another is "
-                f"given), which costs more: pass delta = {budget.delta!r}"
-            )
-        if not left.epsilon:
-            remedy = "Its budget is spent: nothing more can be released of its records"
-        return BudgetExceededError(
-            f"all uses of {budget.dataset!r} must cost at most epsilon = "
-            f"{budget.epsilon!r} at delta = {budget.delta!r}, got "
-            f"{rounded_up(total)} with this one. {remedy}."
-        )
+            raise exceeded(self.budget, spent, statement, total)

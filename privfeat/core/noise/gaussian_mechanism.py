@@ -24,10 +24,9 @@ from privfeat.exceptions import PrivacyError
 class GaussianMechanism:
     """Draws the releases of one plan, each no more often than planned.
 
-    Only `private_fit` makes one. It calls ``charge``, which pays for the plan before
-    the first draw, at every release. With ``arithmetic="exact"``
-    the noise is discrete, on the grid of the sums (see ``exact``). Settings that make
-    products less exact are refused (`devices.check_settings`).
+    Only `private_fit` makes one. Every release calls ``charge`` before it draws. With
+    ``arithmetic="exact"`` the noise is discrete, on the grid of the sums (``exact``).
+    Settings that make products less exact are refused (`devices.check_settings`).
 
     Attributes
     ----------

@@ -11,7 +11,8 @@ from privfeat import PrivacyError
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import selection_epsilon
-from privfeat.core.ledger.budget import left_of, new_budget, spent_of
+from privfeat.core.ledger.budget import new_budget, spent_of
+from privfeat.core.ledger.room import left_of
 from privfeat.core.statement.composition import compose
 from privfeat.core.statement.selection import Selection
 from tests.core.ledgers import make_statement
