@@ -65,7 +65,7 @@ def check_own_order(param: str, value: Any, own: Any, classes: Sequence[Any]) ->
     """
     named = hasattr(value, "coef_") or isinstance(value, Mapping)
     named = named or (hasattr(value, "iloc") and {*value.index} == {*classes})
-    if value is None or own is None or isinstance(value, str) or named:
+    if own is None or isinstance(value, str) or named:
         return
     if list(own) != list(classes):
         raise ValueError(

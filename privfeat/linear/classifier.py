@@ -163,8 +163,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if self.row_scaling == "unit":
             radius = float(self.clip_norm) / float(np.hypot(1.0, constant))
         for name in ("class_weight", "prior"):
-            given = getattr(self, name, None)
-            check_own_order(name, given, self.classes, labels.classes.tolist())
+            if (given := getattr(self, name, None)) is not None:
+                check_own_order(name, given, self.classes, labels.classes.tolist())
         weights = getattr(self, "class_weight", None)
         if weights is not None:
             weights = class_weights(weights, labels)

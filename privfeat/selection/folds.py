@@ -4,6 +4,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from numbers import Integral
 from traceback import walk_stack
 from typing import Any
@@ -196,7 +197,10 @@ class HashKFold(BaseCrossValidator):
         if covered:  # else the fits warn, or are refused
             empty = len({*folds.tolist()}) < self.n_splits
             self._look_ahead(repeated=len({*texts}) < n_samples, empty=empty)
-        return self._folds(folds, covered_rows if covered else np.array)
+        callers = (frame.f_globals for frame, _ in walk_stack(sys._getframe(1)))
+        seen = any(str(of.get("__name__")).startswith("sklearn.") for of in callers)
+        marked = partial(covered_rows, seen=seen) if covered else np.array
+        return self._folds(folds, marked)
 
     def _look_ahead(self, *, repeated: bool, empty: bool) -> None:
         """In a search of scikit-learn: see that its ledger can pay for all its fits.

@@ -183,6 +183,7 @@ def test_rows_beside_which_a_copy_has_no_room_are_bounded_at_every_pass(
     mapped = np.load(path, mmap_mode="r")
     kept = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
     plant("memory of the machine", lambda: 1.5 * mapped.nbytes)
+    plant("what is read at once", 1)
     read = BoundedRows(mapped, labels[:, None], private=True, **OPTIONS)
     for _ in range(2):
         np.testing.assert_array_equal(exact_gram(kept).value, exact_gram(read).value)

@@ -10,7 +10,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFE
+from sklearn.feature_selection import RFE, SequentialFeatureSelector
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GridSearchCV,
@@ -43,8 +43,10 @@ IDS = [f"image-{i}.png" for i in range(N)]
 GRID = {"ridge": [1.0, 10.0]}
 
 
-@pytest.mark.parametrize("listed", [False, True])
-@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("n_jobs", "listed"),
+    [(1, False), (1, True), pytest.param(2, False, marks=pytest.mark.slow)],
+)
 def test_ledger_charges_what_search_cost_says(fit, ledger, labelled, n_jobs, listed):
     cv = list(FOLDS.split(*labelled, groups=IDS)) if listed else FOLDS
     search = GridSearchCV(fit, GRID, cv=cv, n_jobs=n_jobs, error_score="raise")
@@ -154,6 +156,37 @@ def test_ledger_refuses_jobs_sent_from_folds_that_they_do_not_show(
             scoring=lambda *_: 0.0,
             error_score="raise",
         )
+    assert ledger.history == []
+
+
+AROUND = {
+    "a scaler": lambda search, *_: make_pipeline(StandardScaler(), search),
+    "a choice of columns": lambda _, fit, folds: SequentialFeatureSelector(
+        fit, n_features_to_select=1, cv=folds, n_jobs=2
+    ),
+    "a search": lambda search, *_: search,
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+def test_ledger_refuses_jobs_on_folds_that_were_drawn_before(
+    fit, ledger, labelled, around
+):
+    """What drew them did not see what is around those who fit on them."""
+    folds = list(HashKFold(2).split(*labelled))
+    search = GridSearchCV(
+        fit, GRID, cv=folds, n_jobs=2, refit=False, error_score="raise"
+    )
+    with (
+        parallel_config("threading"),
+        pytest.raises((PrivacyError, ValueError), match="one record more"),
+    ):
+        around(search, fit, folds).fit(*labelled)
+    with (
+        parallel_config("threading"),
+        pytest.raises(PrivacyError, match="itself in the place of its folds"),
+    ):
+        cross_val_predict(fit, *labelled, cv=folds, n_jobs=2, method="predict_proba")
     assert ledger.history == []
 
 

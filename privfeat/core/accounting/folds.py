@@ -7,7 +7,7 @@ stratified and positional folds one record moves others. A step of a pipeline ma
 from all records how to change each. A fit cannot see how its records were chosen, so it
 looks at the functions of scikit-learn that called it, and takes those it does not know
 for choices that no charge covers. A job in another thread or process does not show who
-sent it: there only folds that were marked before are known.
+sent it: there only folds are known that were drawn where this could be seen.
 """
 
 import hashlib
@@ -69,6 +69,7 @@ _ONE_TYPE = (
 )
 _JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
+_SEEN = "privfeat: nor does what fits on them, which asked for them"
 
 
 @dataclass(frozen=True)
@@ -79,22 +80,24 @@ class Uncovered:
     remedy: str
 
 
-def covered_rows(rows: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+def covered_rows(
+    rows: Int[np.ndarray, " n"], *, seen: bool = False
+) -> Int[np.ndarray, " n"]:
     """Return row numbers with the mark of a choice that a charge covers.
 
     The mark is a checksum of the numbers in their dtype: it gets to other processes
-    with them, and does not fit a part of them.
+    with them, and does not fit a part of them. ``seen``: by what will fit on them.
     """
     plain = np.asarray(rows, np.int64)
-    marked = np.dtype(np.int64, metadata={_MARK: _checksum(plain)})
-    return plain.astype(marked)
+    marks = dict.fromkeys([_MARK, _SEEN] if seen else [_MARK], _checksum(plain))
+    return plain.astype(np.dtype(np.int64, metadata=marks))
 
 
-def are_covered(rows: Any) -> bool:
+def are_covered(rows: Any, mark: str = _MARK) -> bool:
     """Return whether `covered_rows` marked exactly these numbers."""
     if not isinstance(rows, np.ndarray) or rows.dtype.metadata is None:
         return False
-    return bool(rows.dtype.metadata.get(_MARK) == _checksum(rows))
+    return bool(rows.dtype.metadata.get(mark) == _checksum(rows))
 
 
 def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
@@ -104,7 +107,8 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     `covered_rows`, as they are. A choice in other code cannot be seen.
     """
     frame = sys._getframe(1)
-    outermost, job = "", ""  # of scikit-learn; what it was sent to do, if it is a job
+    # of scikit-learn; of a job what it was sent to do, and on which rows
+    outermost, job, rows = "", "", None
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))  # of ``exec`` perhaps none
         function = frame.f_code.co_name
@@ -123,14 +127,16 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             if steps and _types_vary(frame.f_locals.get(given), steps[0]):
                 return Uncovered("the types of columns", _ONE_TYPE)
             if module != _JOBS:
-                job = f"{module}.{function}"
+                job, rows = f"{module}.{function}", frame.f_locals.get("train")
             outermost = module
         frame = frame.f_back  # type: ignore[assignment]
-    # Rows of a fold are marked only where everything around was covered.
-    if outermost == _JOBS and job not in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}:
+    # Who drew folds before did not see what is around those who fit on them.
+    on_folds = job in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}
+    if outermost == _JOBS and not (on_folds and are_covered(rows, _SEEN)):
         return Uncovered(
             f"a parallel job, which does not show who sent it ({job or 'unknown'})",
-            "Pass n_jobs=None to what is around the estimator.",
+            "Pass n_jobs=None to what is around the estimator, or HashKFold() itself "
+            "in the place of its folds.",
         )
     return None
 

@@ -98,7 +98,8 @@ class BoundedRows:
         in_memory = not isinstance(features, LazyFeatures)
         n_bytes = 4 * n_samples * self.n_columns
         if in_memory:
-            self._keep = self.sparse or has_room(n_bytes + features.nbytes)
+            few = self.sparse or n_bytes <= _BLOCK_BYTES
+            self._keep = few or has_room(n_bytes + features.nbytes)
         else:
             self._keep = n_bytes <= _CACHE_BYTES
         self._cache: list[Any] | None = None

@@ -182,8 +182,12 @@ def as_job(work):
 
 
 def test_a_job_whose_sender_is_not_seen_is_covered_by_the_mark_alone():
-    rows = covered_rows(np.arange(4))
+    rows = covered_rows(np.arange(4), seen=True)
+    assert are_covered(rows)
     assert as_job(lambda: call(VALIDATION, "_fit_and_score", rows)) is None
+    drawn_before = covered_rows(np.arange(4))  # outside of what fits on them
+    found = as_job(lambda: call(VALIDATION, "_fit_and_score", drawn_before))
+    assert found.startswith("a parallel job")
     for module, function, job in (
         ("sklearn.multiclass", "_fit_binary", "sklearn.multiclass._fit_binary"),
         (VALIDATION, "cross_validate", f"{VALIDATION}.cross_validate"),
