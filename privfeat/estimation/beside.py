@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-from privfeat._messages import without_warnings
+from privfeat._messages import without_data, without_warnings
 from privfeat._stateless import is_exactly
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
@@ -43,7 +43,15 @@ def try_what_stands_beside() -> None:
                 asked = get_routing_for_object(later).consumes("fit_transform", given)
                 given = {name: given[name] for name in asked}
             with without_warnings():  # the fit that follows warns
-                later.fit_transform(known["X"], known.get("y"), **given)
+                later.fit_transform(own_rows(known["X"]), known.get("y"), **given)
+
+
+def own_rows(X: Any) -> Any:
+    """Return a copy of rows for a trial: a step may write into what it is given.
+
+    The rows of a feature file are read anew, and nobody writes them.
+    """
+    return without_data(X.copy) if hasattr(X, "copy") else X
 
 
 def _after_the_private(container: Any) -> Any:

@@ -13,6 +13,7 @@ from privfeat._warnings import warn
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import current_team
+from privfeat.estimation.beside import own_rows
 from privfeat.selection.inputs import classes_name
 
 _SEARCHED = {"param_grid", "param_distributions"}
@@ -82,7 +83,7 @@ def rehearse(
         folders = [name for name in params if last[name] == "checkpoint_dir"]
         copy.set_params(**rehearsed, **dict.fromkeys(folders))
         try:
-            copy.fit(X, y, **fit_params)
+            copy.fit(own_rows(X), y, **fit_params)
         except _ReachedError:
             if not every:
                 return

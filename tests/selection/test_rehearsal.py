@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import (
     GridSearchCV,
     cross_val_predict,
     cross_val_score,
     validation_curve,
 )
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from privfeat import (
     DPLeastSquares,
@@ -126,6 +127,20 @@ def test_a_value_that_ends_a_curve_is_found_before_any_charge(fit, ledger, label
     about = {"param_name": "ridge", "param_range": [1.0, -1.0], "cv": FOLDS}
     about["error_score"] = "raise"
     check_refused(lambda X, y: validation_curve(fit, X, y, **about), ledger, *labelled)
+
+
+def test_looking_changes_no_record(ledger, labelled):
+    """A step that writes into its rows had scaled them once more for the folds."""
+    X, y = np.array(labelled[0], float), labelled[1]
+    clf = DPLeastSquares(classes=[0, 1], epsilon=0.1, ledger=ledger)
+    scaler = FrozenEstimator(StandardScaler(copy=False).fit(X + 1.0))
+    given = X.copy()
+    search = GridSearchCV(make_pipeline(scaler, clf), {}, cv=FOLDS, refit=False)
+    search.fit(given, y)
+    np.testing.assert_array_equal(given, X)
+    union = make_union(DPStandardScaler(bounds=(-9, 9), ledger=ledger), scaler)
+    made = union.fit_transform(X.copy())
+    np.testing.assert_array_equal(made[:, X.shape[1] :], scaler.transform(X.copy()))
 
 
 def test_looking_makes_no_checkpoints(ledger, labelled, tmp_path):
