@@ -170,7 +170,7 @@ def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
         row = charges[number]
         digest = _digest(budget.uid, *(row.get(name) for name in _CHARGE))
         if digest != row.get("sha256"):
-            why = f"charge {number} is not as written"
+            why = f"charge {number} is not as written; delete that row if it is none"
             raise damaged(f"of {budget.dataset!r}", why)
         said, token = row.get("fitted"), ""
         if isinstance(said, str) and said.startswith(_CHECKPOINT):

@@ -136,7 +136,7 @@ def test_who_charged_is_under_the_checksum(ledger, location, fit):
         (row,) = rows.select(CHARGES, name)
         row["asked"] = row["asked"].replace("Ann", "Bob")
         rows.update(CHARGES, row)
-    with pytest.raises(LedgerError, match="charge 1 is not as written"):
+    with pytest.raises(LedgerError, match="charge 1 is not as written; delete"):
         _ = ledger.history
 
 
