@@ -26,7 +26,7 @@ def rows_of(X: Any, first: Step) -> Any:
     Numbers become float64, lest one record decide the type of all others. TypeError for
     what a step would iterate over in another order, or by its keys.
     """
-    if isinstance(X, Mapping | Set | str | bytes):
+    if isinstance(X, Mapping | Set | str | bytes) and not sparse.issparse(X):
         raise TypeError(
             f"X must be a list, an array or a table of records, got {type(X).__name__}."
             " Pass one record for each label, in their order."
