@@ -124,7 +124,7 @@ def test_report_shows_private_figures_where_there_are_any(
     text = page.read_text(encoding="utf-8")
     found, _ = load_evaluation(own_model)
     assert "<h2>Accuracy on private test records</h2>" in text
-    assert "on tiny.h5 with noise" in text
+    assert "on tiny.h5, with noise" in text
     assert f"{found.accuracy.low:.4g}" in text
     assert f'<td role="cell">{CLASS_NAMES[1]}</td>' in text
     assert "<h2>Accuracy on public test records</h2>" not in text

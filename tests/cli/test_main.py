@@ -72,13 +72,13 @@ def test_main_says_when_it_was_interrupted(run, plant):
     assert run("statement", "m") == (130, "", "privfeat: interrupted.\n")
 
 
-def test_main_puts_a_warning_on_one_line(run, plant):
+def test_main_puts_a_warning_on_one_line(run, plant, model):
     def warn(path):
         warnings.warn("careful\nnow", privfeat.PrivacyWarning, stacklevel=1)
         return "statement"
 
     plant("load of a statement", warn)
-    status, out, err = run("statement", "model")
+    status, out, err = run("statement", model)
     assert (status, out) == (0, "statement\n")
     assert err == "privfeat: warning: careful now\n"
 
