@@ -7,6 +7,8 @@ from sklearn.base import clone
 from privfeat import DPSGDClassifier
 from privfeat.analysis.tuning.clipping import clipping_recipe
 
+pytestmark = pytest.mark.slow
+
 PRIVATE = DPSGDClassifier(
     model="mlp",
     classes=[0, 1],

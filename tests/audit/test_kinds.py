@@ -26,6 +26,8 @@ from privfeat.exceptions import PrivacyWarning
 from privfeat.preprocessing import DPPCA, DPStandardScaler
 from tests.audit.faults import drop_clip, halve_noise
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def numbers(clusters):

@@ -10,6 +10,7 @@ from privfeat.cli import doctor
 from privfeat.estimation import fitting
 
 
+@pytest.mark.slow
 def test_doctor_says_versions_devices_and_the_cache(run):
     status, out, err = run("doctor")
     assert (status, err) == (0, "")

@@ -200,6 +200,7 @@ def test_report_of_a_pipeline_is_that_of_a_table(run, pipeline, tmp_path):
     assert "x4" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_sanity_takes_the_last_step_of_a_pipeline_of_public_ones(run, pipeline):
     words = ("--epsilon", 1, "--n-fits", 6, "--n-users", 20, "--n-samples", 20)
     status, out, _ = run("sanity", "--model", pipeline / "model", *words)

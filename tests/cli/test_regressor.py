@@ -185,6 +185,7 @@ def test_audit_of_a_regressor_refuses_classes(fails, features):
     )
 
 
+@pytest.mark.slow
 def test_sanity_of_a_regressor_passes(run):
     words = ("--epsilon", 1, "--n-fits", 10, "--n-users", 100)
     status, out, err = run("sanity", *ESTIMATOR, *words)

@@ -252,6 +252,7 @@ def test_recipe_of_a_table_fits_one_again(run, patients, tmp_path, users):
     assert given["clf"].privacy_ == replace(told, public=public)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_report_of_a_network_after_steps(run, tmp_path):
     """It looked for the parameters of the network in the pipeline."""

@@ -9,6 +9,8 @@ from privfeat import DPSGDClassifier, DPSGDRegressor, TemperatureScaling
 from privfeat.export import export_onnx
 from tests.export.conftest import tiny_network
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
 onnx = pytest.importorskip("onnx", reason="pip install 'privfeat[onnx]'")
 ort = pytest.importorskip("onnxruntime", reason="pip install 'privfeat[dev]'")

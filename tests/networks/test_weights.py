@@ -14,7 +14,7 @@ from privfeat.networks.weights import build, load_timm_weights
 from tests.later import Later
 
 torch, timm = Later("torch"), Later("timm")
-pytestmark = pytest.mark.usefixtures("with_timm")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("with_timm")]
 
 STAGES = (((1, 8, 1, 1), (6, 8, 2, 2)), ((6, 16, 1, 2),))
 

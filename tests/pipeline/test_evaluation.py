@@ -72,6 +72,7 @@ def test_a_pipeline_of_columns_by_name_is_measured(wards):
     np.testing.assert_array_equal(one, model.predict_proba(wards[0])[7:8])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:the scores of a search")
 def test_folds_and_searches_take_a_pipeline_of_columns_by_name(wards):
     model = after_columns_by_name(wards[0])

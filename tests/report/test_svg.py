@@ -53,6 +53,7 @@ def test_one_point_is_a_dot():
     assert "stroke-linecap: round" in chart
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(*[st.floats(-1e9, 1e9)] * 2), min_size=2, max_size=9))
 def test_everything_lies_inside_the_picture(points):

@@ -8,6 +8,8 @@ from privfeat.networks.models import NFResNet, ResNet, WideResNet
 from tests.combinations import few
 from tests.networks.small import NETWORKS
 
+pytestmark = pytest.mark.slow
+
 LARGE = (64, 65, 2)  # larger images are pooled after the first convolution
 POOLED = {
     "resnet": (LARGE, lambda r: ResNet(LARGE, 4, depths=(1,), width=2, rngs=r)),

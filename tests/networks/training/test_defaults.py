@@ -72,6 +72,7 @@ def test_a_default_budget_has_the_defaults_of_its_epsilon():
     assert planned(noise_multiplier=1.0).query.sampling_prob == 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mlp", "sample_convnet", "simpleVGG-16(1)-32"])
 def test_default_clip_norm_is_below_the_gradients_of_a_fresh_network(name):
     rngs = nnx.Rngs(params=jax.random.key(0))

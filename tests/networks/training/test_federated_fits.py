@@ -8,7 +8,10 @@ from privfeat import DPSGDClassifier, DPSGDRegressor, PrivacyLedger
 from tests.combinations import few
 from tests.networks.training.users import SMALL, norm_of, two_layers
 
-pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning"),
+]
 
 
 @pytest.mark.slow
