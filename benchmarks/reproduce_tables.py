@@ -33,6 +33,11 @@ def main() -> None:
     parser.add_argument("--epochs", nargs="+", type=int, default=[1, 10, 100])
     parser.add_argument("--trials", type=int, nargs="+", default=[40], metavar="N")
     parser.add_argument("--rows", choices=("raw", "unit"), default="raw")
+    parser.add_argument(
+        "--columns",
+        type=int,
+        help="project rows to so many columns by a random matrix, the same for all",
+    )
     parser.add_argument("--as-printed", action="store_true", help="no projection")
     parser.add_argument("--bias", choices=("fixed", "trained", "none"), default="fixed")
     parser.add_argument("--published", choices=("imagenet-1k", "cifar-10", "cifar-100"))
@@ -44,7 +49,7 @@ def main() -> None:
         parser.error("--trials must hold one number, or one for each of --epochs")
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     name = args.features.stem
-    data, n_classes = load(args.features, args.rows)
+    data, n_classes = load(args.features, args.rows, args.columns)
     # what these choose, a file may have more or less of
     store = Cells(args.out, settings_of(args, *CHOICES))
     known = [Cell.from_dict(cell) for cell in store.content.get("cells", {}).values()]
@@ -86,17 +91,25 @@ def main() -> None:
     keep_tables(args.out)
 
 
-def load(path: Path, scaling: str):
+def load(path: Path, scaling: str, columns: int | None = None):
     """Return (X, y, X_test, y_test) in float32, and the number of classes."""
     file = privfeat.open_features(path)
     held_out = "test" if "test" in file else "val"
     arrays = []
     for split in (file["train"], file[held_out]):
         rows = split.X[:].astype(np.float32)
+        if columns is not None:
+            rows = rows @ projection(rows.shape[1], columns)
         if scaling == "unit":
             rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
         arrays += [rows, split.y]
     return arrays, len(file.class_names)
+
+
+def projection(d: int, columns: int):
+    """Return random orthonormal columns, which know nothing of any record."""
+    drawn = np.random.default_rng(0).standard_normal((d, columns))
+    return np.linalg.qr(drawn)[0].astype(np.float32)
 
 
 def tuned_rows(cells, epsilons):

@@ -5,13 +5,11 @@ fails them, and booleans are not numbers. Values of data never enter a message.
 """
 
 import math
-import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from inspect import signature
 from numbers import Integral, Real
-from types import FrameType
 from typing import Any, TypeVar, cast
 
 from privfeat._messages import without_data
@@ -162,28 +160,16 @@ def require(purpose: str, package: str, *, extra: str) -> None:
         )
 
 
-def check_labels(y: Any, X: Any) -> list[Any]:
-    """Raise ValueError if labels of pandas have the index of X in another order.
-
-    Or if those have that scikit-learn was given, which has cut both since. Return X and
-    the rows that scikit-learn was given.
-    """
-    given = _given_to_callers()
-    check_order("y", y, X)
-    for rows, labels in given:
-        check_order("y", labels, rows)
-    return [X, *(rows for rows, _ in given)]
-
-
 def check_order(name: str, values: Any, *given: Any) -> None:
     """Raise ValueError if values of pandas have the index of X or y in another order.
 
-    Or of the rows that scikit-learn was given, of which it made an array. ``values``
-    are one for each row, such as labels or users.
+    ``values`` are one for each row, such as labels or users. Of an estimator, ``given``
+    are also the rows that scikit-learn was given, of which it made an array
+    (`core.callers.stack`).
     """
     if not hasattr(type(values), "index"):  # an array
         return
-    for rows in (*given, *rows_of_callers()):
+    for rows in given:
         if without_data(_stand_in_another_order, values, rows):
             raise ValueError(
                 f"{name} must have the index of X and y in its order, got it in "
@@ -208,24 +194,3 @@ def _stand_in_another_order(values: Any, X: Any) -> bool:
     counts, as_often = (i.value_counts(dropna=False) for i in (mine, others))
     found = counts.reindex(as_often.index, fill_value=0)
     return bool(found.tolist() == as_often.tolist())
-
-
-def rows_of_callers() -> list[Any]:
-    """Return the rows that scikit-learn, which called this, was given."""
-    return [rows for rows, _ in _given_to_callers()]
-
-
-def _given_to_callers() -> list[tuple[Any, Any]]:
-    """Return the rows and labels that scikit-learn, which called this, was given.
-
-    It cut them. Labels are None where it got none.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    found = []
-    while frame is not None:
-        # ``exec`` runs code without a name
-        name = str(frame.f_globals.get("__name__"))
-        if name.startswith("sklearn.") and "X" in frame.f_locals:
-            found.append((frame.f_locals["X"], frame.f_locals.get("y")))
-        frame = frame.f_back
-    return found

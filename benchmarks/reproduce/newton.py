@@ -8,7 +8,8 @@ from reproduce.accounting import zcdp_rho
 from reproduce.least_squares import solve_system
 from reproduce.problem import noisy_symmetric, sigmoid
 
-LABEL, EPOCHS = "DP-Newton", (1, 10)
+CACHE_BYTES = 2**20
+LABEL, EPOCHS = "DP-Newton", (1, 10, 100)
 
 
 def noise_multiplier(epsilon, delta, n_iter):
@@ -62,9 +63,17 @@ def fit(problem, trials, *, sigma, n_iter, rng, project=True):
 
 
 def _derivatives(rows, coef, target):
-    p = sigmoid(rows @ coef)
-    half = rows * np.sqrt(p * (1 - p))[:, None]
-    return (p - target).astype(np.float32) @ rows, half.T @ half
+    """Return gradient and Hessian, of a block of rows that fits the cache at a time."""
+    gradient = np.zeros_like(coef)
+    hessian = np.zeros((len(coef), len(coef)), np.float32)
+    size = max(256, CACHE_BYTES // (4 * len(coef)))
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        p = sigmoid(part @ coef)
+        gradient += (p - target[start : start + size]).astype(np.float32) @ part
+        part = part * np.sqrt(p * (1 - p))[:, None]
+        hessian += part.T @ part
+    return gradient, hessian
 
 
 def _noisy(exact, rng, *, stddev, project):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privfeat._messages import without_data
-from privfeat._stateless import texts_vary
+from privfeat.core.callers.forms import texts_vary
 
 # pandas' marks of a missing value, which compare and convert like nothing else
 ABSENT = ("NAType", "NaTType")

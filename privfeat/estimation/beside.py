@@ -1,14 +1,13 @@
 """Parts that scikit-learn fits beside a private one, tried before its charge."""
 
-import sys
-from types import FrameType
 from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from privfeat._messages import without_data, without_warnings
-from privfeat._stateless import is_exactly
+from privfeat.core.callers.stack import callers
+from privfeat.core.callers.stateless import is_exactly
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
 # What fits part after part.
@@ -22,19 +21,13 @@ def try_what_stands_beside() -> None:
     charged, and lost, where a later part refused a record: so copies of the later ones
     are fitted first. Parts that run in other threads or processes see no container.
     """
-    frame: FrameType | None = sys._getframe(1)
     tried: Any = None
-    while frame is not None:
-        known, module = frame.f_locals, str(frame.f_globals.get("__name__"))
-        name = frame.f_code.co_name
-        frame = frame.f_back
+    for _, function, frame in callers("sklearn"):
+        if function not in ("fit", "fit_transform"):
+            continue
+        known = frame.f_locals
         around = known.get("self")
-        method = module.startswith("sklearn.") and name
-        if (
-            method in ("fit", "fit_transform")
-            and around is not tried
-            and is_exactly(around, _SIDE_BY_SIDE)
-        ):
+        if around is not tried and is_exactly(around, _SIDE_BY_SIDE):
             tried, later = around, _after_the_private(around)
             if later is None:
                 continue

@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from privfeat._checks import check_labels, check_order
+from privfeat._checks import check_order
 from privfeat._messages import (
     SPARSE,
     array_of,
@@ -22,6 +22,7 @@ from privfeat._messages import (
     without_data,
 )
 from privfeat._warnings import warn
+from privfeat.core.callers.stack import given_to_callers, rows_of_callers
 from privfeat.data import LazyFeatures
 from privfeat.data.users import ids_of
 from privfeat.estimation.names import check_names
@@ -246,7 +247,7 @@ def check_users(
     ids = ids_of(groups)
     if len(ids) != n_samples:
         raise ValueError("groups must hold one user for each row of X.")
-    check_order("groups", groups, X, y)
+    check_order("groups", groups, X, y, *rows_of_callers())
     return Users(ids, int(max_group_size))
 
 
@@ -277,3 +278,16 @@ def check_given(X: Any, y: Any, groups: ArrayLike | None, ledger: Any = None) ->
         if ledger is not None:
             raise PrivacyError(f"{what}, to fit or measure for a charge.")
         warn(f"{what} before something is released.")
+
+
+def check_labels(y: Any, X: Any) -> list[Any]:
+    """Raise ValueError if labels of pandas have the index of X in another order.
+
+    Or if those have that scikit-learn was given, which has cut both since. Return X and
+    the rows that scikit-learn was given.
+    """
+    given = [(X, y), *given_to_callers()]
+    for rows, labels in given:
+        check_order("y", labels, rows)
+        check_order("y", y, rows)
+    return [rows for rows, _ in given]

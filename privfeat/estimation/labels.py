@@ -1,11 +1,9 @@
 """From a user's ``y`` to what a fit makes of it: labels to class indices, say."""
 
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 from numbers import Integral
-from traceback import walk_stack
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from privfeat._messages import without_data
 from privfeat._warnings import warn
+from privfeat.core.callers.stack import callers
 
 
 @dataclass(frozen=True)
@@ -155,11 +154,9 @@ def _check_one_vs_rest(classes: ArrayLike | None) -> None:
 
 def _inside_one_vs_rest() -> bool:
     homes = ("privfeat.", "sklearn.", "joblib.")
-    # ``exec`` runs code without a name
-    stack = walk_stack(sys._getframe(1))
-    callers = (str(frame.f_globals.get("__name__")) for frame, _ in stack)
+    modules = [caller.module for caller in callers()]
     return "sklearn.multiclass" in takewhile(
-        lambda name: name.startswith(homes), callers
+        lambda module: module.startswith(homes), modules
     )
 
 

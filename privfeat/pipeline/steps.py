@@ -10,8 +10,8 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._stateless import is_exactly, is_stateless
 from privfeat._types import SET_BY_PIPELINE
+from privfeat.core.callers.stateless import is_exactly, is_stateless
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.preprocessing import PublicColumns
 

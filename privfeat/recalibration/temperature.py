@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._checks import check_bool, check_int, check_labels
+from privfeat._checks import check_bool, check_int
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import plan_releases
@@ -24,7 +24,7 @@ from privfeat.core.sums.processes import check_alone
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
-from privfeat.estimation.inputs import check_given, seed_of
+from privfeat.estimation.inputs import check_given, check_labels, seed_of
 from privfeat.metrics.predictions import (
     assumed_of,
     codes_of,

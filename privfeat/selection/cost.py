@@ -6,13 +6,13 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
-from privfeat._stateless import learns
 from privfeat._types import Adjacency
 from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon
-from privfeat.core.accounting.folds import are_covered
 from privfeat.core.accounting.plan import Query
+from privfeat.core.callers.folds import are_covered
+from privfeat.core.callers.stateless import learns
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection.affordable import candidates_of

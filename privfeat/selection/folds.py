@@ -1,12 +1,10 @@
 """Folds of which one record moves itself alone, so that composition covers the fits."""
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from numbers import Integral
-from traceback import walk_stack
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,8 @@ from sklearn.model_selection import BaseCrossValidator
 from privfeat._checks import check_int, check_order
 from privfeat._messages import list_of, without_data
 from privfeat._warnings import warn
-from privfeat.core.accounting.folds import covered_rows, uncovered_choice
+from privfeat.core.callers.folds import covered_rows, uncovered_choice
+from privfeat.core.callers.stack import callers, rows_of_callers
 from privfeat.core.noise.keys import KeyStream
 from privfeat.data.users import ROUNDED, user_of
 from privfeat.estimation.inputs import check_given
@@ -151,7 +150,7 @@ class HashKFold(BaseCrossValidator):
         """
         n_samples = without_data(_count_rows, X)
         check_given(X, y, groups)  # the fits get rows that do not tell it
-        check_order("groups", groups, X, y)
+        check_order("groups", groups, X, y, *rows_of_callers())
         if groups is None and self.key is not None:
             raise ValueError(
                 "key must be None without ids, got a key. Pass the ids of the records "
@@ -197,8 +196,7 @@ class HashKFold(BaseCrossValidator):
         if covered:  # else the fits warn, or are refused
             empty = len({*folds.tolist()}) < self.n_splits
             self._look_ahead(repeated=len({*texts}) < n_samples, empty=empty)
-        callers = (frame.f_globals for frame, _ in walk_stack(sys._getframe(1)))
-        seen = any(str(of.get("__name__")).startswith("sklearn.") for of in callers)
+        seen = bool(callers("sklearn"))
         marked = partial(covered_rows, seen=seen) if covered else np.array
         return self._folds(folds, marked)
 
@@ -208,13 +206,10 @@ class HashKFold(BaseCrossValidator):
         And warn of what the charges do not cover. scikit-learn asks for all folds
         before it fits in the first.
         """
-        callers = (frame for frame, _ in walk_stack(sys._getframe(2)))
-        frame = next((f for f in callers if "routed_params" in f.f_locals), None)
-        if frame is None:
+        asking = (caller.frame.f_locals for caller in callers("sklearn"))
+        names = next((names for names in asking if "routed_params" in names), None)
+        if names is None:
             return
-        if not str(frame.f_globals.get("__name__", "")).startswith("sklearn."):
-            return
-        names = frame.f_locals
         fit_params = names["routed_params"].estimator.fit
         estimator, candidates, refit = fits_of(names)
         if empty and has_ledger(estimator, candidates):

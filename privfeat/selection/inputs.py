@@ -13,14 +13,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from privfeat._checks import check_labels
 from privfeat._messages import without_data, without_warnings
-from privfeat._stateless import is_exactly
 from privfeat.core.accounting.plan import ReleasePlan
+from privfeat.core.callers.stateless import is_exactly
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
+from privfeat.estimation import inputs
 from privfeat.estimation.fitting import check_readable
 from privfeat.estimation.inputs import array_of_records, checked, floats_of
 from privfeat.estimation.names import check_names, names_of
@@ -129,7 +129,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
-    check_labels(y, X)
+    inputs.check_labels(y, X)
     if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=floats_of(X)

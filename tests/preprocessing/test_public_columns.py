@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from privfeat import DPFC, PublicColumns
-from privfeat._stateless import learns
+from privfeat.core.callers.stateless import learns
 
 CATEGORY = {"kind": "category", "categories": ["x", "y"]}
 COLUMNS = {

@@ -4,5 +4,5 @@
 divergences of sampled records, ``loss_grid`` how fine the former are, and
 ``accountants`` picks among them. ``plan`` holds what a fit will release, and
 ``calibration`` finds its noise. ``run_count`` and ``selection`` are the cost of the
-best of many fits. ``folds`` knows which choices of records a charge covers.
+best of many fits.
 """

@@ -9,10 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from privfeat._warnings import warn, warnings_shown
-from privfeat.core.accounting.folds import uncovered_choice
+from privfeat.core.callers.folds import uncovered_choice
+from privfeat.core.callers.several_fits import several_fits
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.ledger.runs import Tokens, check_running, finish
-from privfeat.core.ledger.several_fits import several_fits
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import Team, current_team
 from privfeat.exceptions import BudgetExceededError, LedgerError, PrivacyError

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from privfeat._checks import rows_of_callers
 from privfeat._types import PUBLIC_ROWS, RowScaling
+from privfeat.core.callers.stack import rows_of_callers
 from privfeat.data.sharing import check_apart, finite_blocks, rows_of
 from privfeat.estimation.predictor import scaled_rows
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privfeat import BudgetExceededError, PrivacyError
-from privfeat.core.accounting.folds import Uncovered
+from privfeat.core.callers.folds import Uncovered
 from privfeat.core.sums.processes import Team
 from tests.core.ledgers import charged, make_statement
 

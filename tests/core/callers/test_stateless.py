@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 )
 
 from privfeat import DPLeastSquares, PrivacyLedger, PublicColumns
-from privfeat._stateless import learns
+from privfeat.core.callers.stateless import learns
 from privfeat.exceptions import PrivacyError
 
 

@@ -11,23 +11,23 @@ sent it: there only folds are known that were drawn where this could be seen.
 """
 
 import hashlib
-import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int
 
-from privfeat._stateless import (
+from privfeat._types import Adjacency
+from privfeat.core.callers.forms import form_varies, texts_vary
+from privfeat.core.callers.stack import Caller, callers
+from privfeat.core.callers.stateless import (
     CONTAINERS,
     DECLARED,
     chooses_columns,
     first_to_learn,
-    form_varies,
     is_exactly,
-    texts_vary,
 )
-from privfeat._types import Adjacency
 
 # imbalanced-learn draws records by the labels of all.
 _CHOOSERS = ("sklearn", "imblearn")
@@ -106,30 +106,27 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     None if all of them around this call pass on all records, or those of
     `covered_rows`, as they are. A choice in other code cannot be seen.
     """
-    frame = sys._getframe(1)
     # of scikit-learn; of a job what it was sent to do, and on which rows
     outermost, job, rows = "", "", None
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))  # of ``exec`` perhaps none
-        function = frame.f_code.co_name
-        if module.split(".")[0] in _CHOOSERS:
-            if not _hands_on(module, function, frame) or (
-                # a record replaced by one of another class makes training sets of other
-                # sizes, which a fit under replace-one takes for public
-                adjacency == "replace_one" and function == "_fit_ovo_binary"
-            ):
-                return Uncovered(f"{module}.{function}", _remedy(frame))
-            steps = _steps_before(module, frame.f_locals)
-            if (step := first_to_learn(steps)) is not None:
-                what = f"what {type(step).__name__} learned from all of them"
-                return Uncovered(what, _LEARN_NOTHING)
-            given = "y" if module == "sklearn.compose._target" else "X"
-            if steps and _types_vary(frame.f_locals.get(given), steps[0]):
-                return Uncovered("the types of columns", _ONE_TYPE)
-            if module != _JOBS:
-                job, rows = f"{module}.{function}", frame.f_locals.get("train")
-            outermost = module
-        frame = frame.f_back  # type: ignore[assignment]
+    around = callers(*_CHOOSERS)
+    for place, caller in enumerate(around):
+        module, function, names = *caller[:2], caller.frame.f_locals
+        if not _hands_on(caller) or (
+            # a record replaced by one of another class makes training sets of other
+            # sizes, which a fit under replace-one takes for public
+            adjacency == "replace_one" and function == "_fit_ovo_binary"
+        ):
+            return Uncovered(f"{module}.{function}", _remedy(around[place:]))
+        steps = _steps_before(module, names)
+        if (step := first_to_learn(steps)) is not None:
+            what = f"what {type(step).__name__} learned from all of them"
+            return Uncovered(what, _LEARN_NOTHING)
+        given = "y" if module == "sklearn.compose._target" else "X"
+        if steps and _types_vary(names.get(given), steps[0]):
+            return Uncovered("the types of columns", _ONE_TYPE)
+        if module != _JOBS:
+            job, rows = f"{module}.{function}", names.get("train")
+        outermost = module
     # Who drew folds before did not see what is around those who fit on them.
     on_folds = job in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}
     if outermost == _JOBS and not (on_folds and are_covered(rows, _SEEN)):
@@ -147,37 +144,35 @@ def _types_vary(rows: Any, first: Any) -> bool:
     return not declared and (form_varies(rows) or texts_vary(rows, first))
 
 
-def _remedy(frame: Any) -> str:
-    """Return what to do about a choice in this frame or in those around it."""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        takes_folds = frame.f_code.co_name in _ON_FOLDS or _asks_for_folds(frame)
-        known = _is_whole(module) or (module == _VALIDATION and takes_folds)
-        if module.split(".")[0] in _CHOOSERS and not known:
+def _remedy(around: Sequence[Caller]) -> str:
+    """Return what to do about a choice in the first of these or in those around it."""
+    for caller in around:
+        takes_folds = caller.function in _ON_FOLDS or _asks_for_folds(caller)
+        module = caller.module
+        if not (_is_whole(module) or (module == _VALIDATION and takes_folds)):
             return _INSTEAD.get(module, _UNSUPPORTED)
-        frame = frame.f_back
     return "Pass cv=privfeat.HashKFold()."
 
 
-def _asks_for_folds(frame: Any) -> bool:
+def _asks_for_folds(caller: Caller) -> bool:
     """Return whether a function of validation fits on whole folds, and on all labels.
 
     ``cross_val_predict`` of probabilities gives them the numbers that all have.
     """
-    function, method = frame.f_code.co_name, frame.f_locals.get("method", "predict")
-    return function in _AROUND_FOLDS and method == "predict"
+    predicts = caller.frame.f_locals.get("method", "predict") == "predict"
+    return caller.function in _AROUND_FOLDS and predicts
 
 
 def _is_whole(module: str) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in _WHOLE)
 
 
-def _hands_on(module: str, function: str, frame: Any) -> bool:
-    if module == _VALIDATION:
-        if function in _ON_FOLDS:
-            return are_covered(frame.f_locals.get("train"))
-        return _asks_for_folds(frame)
-    return _is_whole(module)
+def _hands_on(caller: Caller) -> bool:
+    if caller.module != _VALIDATION:
+        return _is_whole(caller.module)
+    if caller.function in _ON_FOLDS:
+        return are_covered(caller.frame.f_locals.get("train"))
+    return _asks_for_folds(caller)
 
 
 def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:

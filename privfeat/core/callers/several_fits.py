@@ -4,10 +4,10 @@ Where a later fit is refused, by the budget or for its target, those before it w
 charged and are lost. So a ledger refuses the first one.
 """
 
-import sys
 from typing import Any
 
-from privfeat._stateless import CONTAINERS, is_exactly
+from privfeat.core.callers.stack import callers
+from privfeat.core.callers.stateless import CONTAINERS, is_exactly
 
 _INSTEAD = {
     "sklearn.multiclass": (
@@ -28,15 +28,12 @@ _SIDE_BY_SIDE = (
 
 def several_fits() -> tuple[str, str] | None:
     """Return what around this call makes several fits, and what to do instead."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))  # of ``exec`` perhaps none
-        around = frame.f_locals.get("self")
+    for module, function, frame in callers("sklearn"):
         if module in _INSTEAD:
-            return f"{module}.{frame.f_code.co_name}", _INSTEAD[module]
-        if module.startswith("sklearn.") and _n_ledgers(around) > 1:
+            return f"{module}.{function}", _INSTEAD[module]
+        around = frame.f_locals.get("self")
+        if _n_ledgers(around) > 1:
             return f"{type(around).__name__} of several private steps", _SIDE_BY_SIDE
-        frame = frame.f_back  # type: ignore[assignment]
     return None
 
 

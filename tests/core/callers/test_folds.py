@@ -8,7 +8,7 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from privfeat.core.accounting.folds import are_covered, covered_rows, uncovered_choice
+from privfeat.core.callers.folds import are_covered, covered_rows, uncovered_choice
 
 VALIDATION = "sklearn.model_selection._validation"
 

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from privfeat import DPLeastSquares, PrivacyLedger, PublicColumns
-from privfeat._stateless import texts_vary
+from privfeat.core.callers.forms import texts_vary
 from privfeat.exceptions import PrivacyError
 
 CELLS = [["3", "3.0", ""], ["1", "2.5"], ["True", "False"], ["1,200", "3"], ["1e5"]]

@@ -1,0 +1,7 @@
+"""What scikit-learn did before it called a fit, which no charge may leave out.
+
+``stack`` finds who waits for the fit. ``folds`` knows which choices of records a charge
+covers, ``stateless`` which steps learn nothing from them, and ``forms`` where one
+record decides how a step reads the others. ``several_fits`` knows what makes several
+charges of one.
+"""
