@@ -128,6 +128,7 @@ def test_a_linear_estimator_is_tested_without_networks(without):
     assert type(load_tested(tested)).__name__ == "DPFC"
 
 
+@pytest.mark.slow
 def test_import_of_all_names_takes_what_is_installed():
     code = (
         "import sys; sys.modules['flax'] = None\n"

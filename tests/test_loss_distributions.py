@@ -21,6 +21,7 @@ def kept(plant):
     return plant.genuine("loss distribution of a Gaussian release")
 
 
+@pytest.mark.slow
 def test_a_distribution_is_found_once_and_stays_as_it_is(kept, plant):
     before = kept.cache_info()
     epsilons = [pld_epsilon(make_event(n), 1e-5) for n in (1, 7, 3, 1, 7, 3)]

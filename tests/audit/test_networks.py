@@ -58,6 +58,7 @@ def test_replay_refuses_a_record_of_a_user(images):
         replay(clf, *images, record=3, groups=np.arange(30) % 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -178,6 +178,7 @@ def test_fit_refuses_half_an_address(capsys, options, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_fit_names_the_remedy_without_a_launcher(features, tmp_path):
     arguments = [*FIT, "--train", features, "--out", tmp_path / "m", "--distributed"]
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True)

@@ -20,6 +20,7 @@ def test_doctor_says_versions_devices_and_the_cache(run):
     assert fitting.VARIABLE in out
 
 
+@pytest.mark.slow
 def test_doctor_prints_json(run):
     status, out, _ = run("doctor", "--json")
     assert status == 0

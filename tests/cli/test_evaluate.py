@@ -114,6 +114,7 @@ def test_evaluate_of_a_regressor_needs_bounds(run, fails, tmp_path):
     assert '"type": "r_squared"' in card.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_report_shows_private_figures_where_there_are_any(
     run, own_model, features, tmp_path
 ):

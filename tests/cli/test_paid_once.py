@@ -79,6 +79,7 @@ def test_checkpoints_are_kept_until_the_network_is_trained(tmp_path):
     assert not (tmp_path / "unfinished-training").exists()
 
 
+@pytest.mark.slow
 def test_a_network_that_is_trained_and_not_saved_is_restored(tmp_path):
     pytest.importorskip("flax")
     kept = tmp_path / "unfinished-training"

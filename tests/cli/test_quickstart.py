@@ -27,6 +27,7 @@ def report(features, tmp_path_factory):
     return folder, out.getvalue(), err.getvalue()
 
 
+@pytest.mark.slow
 def test_quickstart_writes_the_two_files(report):
     folder, _, _ = report
     assert {path.name for path in folder.iterdir()} == {"accuracy.png", "results.json"}

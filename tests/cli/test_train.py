@@ -31,6 +31,7 @@ def test_train_saves_a_model_that_predicts(folder, capsys):
     assert (folder / "predicted.csv").read_text().startswith("row,class")
 
 
+@pytest.mark.slow
 def test_train_reads_no_test_images_that_nobody_called_public(folder, capsys):
     """Whoever keeps private ones there for `evaluate` sees no exact figure of them."""
     (folder / "test" / "of no class").mkdir()

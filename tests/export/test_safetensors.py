@@ -74,6 +74,7 @@ def test_metadata_holds_the_bounds_of_a_regressor(rows, path):
     assert "classes" not in found
 
 
+@pytest.mark.slow
 def test_file_holds_the_parameters_of_a_network(path):
     pytest.importorskip("flax", reason="pip install 'privfeat[train]'")
     from tests.export.conftest import tiny_network

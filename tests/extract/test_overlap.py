@@ -129,6 +129,7 @@ def test_rows_that_records_chose_are_public_in_no_fit(run, files, tmp_path):
             check_apart(chosen, same)
 
 
+@pytest.mark.slow
 def test_no_command_calls_rows_public_that_records_chose(
     run, files, tmp_path, capsys, model
 ):

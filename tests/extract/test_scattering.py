@@ -42,6 +42,7 @@ def test_scattering_of_digits_needs_neither_torch_nor_pillow(digits):
     assert file.metadata["model_kwargs"] == {"J": 2, "L": 8, "max_order": 1}
 
 
+@pytest.mark.slow
 def test_scattering_of_digits_is_linearly_separable(digits):
     file = open_features(digits)
     train, test = file["train"], file["test"]

@@ -18,6 +18,7 @@ def test_a_process_that_is_started_again_does_nothing(images, joined, scatter_as
     assert joined.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_a_lost_shard_is_made_again(images, single, joined, shards, scatter_as):
     shards[0].unlink()
     shards[1].with_name(shards[1].name + ".partial").mkdir()  # killed at the very end
@@ -43,6 +44,7 @@ def test_a_process_refuses_shards_of_other_arguments(
     assert shards[0].read_bytes() == before[1]
 
 
+@pytest.mark.slow
 def test_overwrite_replaces_the_shards_one_by_one(images, joined, scatter_as):
     """The joined file is refused in between, since one of its shards was replaced."""
     options = ("--model-kwargs", "L=4", "--overwrite")

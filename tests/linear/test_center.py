@@ -61,6 +61,7 @@ def answered(answer, stddev, *, clip_norm=1.0, row_scaling="unit"):
     return release_mean(rows, Stub(answer, stddev))[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 @settings(max_examples=40)
@@ -235,6 +236,7 @@ def test_mean_of_a_count_below_one_record_is_that_of_one_record(row_scaling, cou
     np.testing.assert_allclose(found, [0.3 * math.sqrt(1.25), 0.0, 0.0], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("row_scaling", "clip_norm", "radius"),
     few(

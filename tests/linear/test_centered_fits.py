@@ -132,6 +132,7 @@ def test_cost_of_all_draws_is_that_of_the_statement(
     assert squares[0] / mu**2 == pytest.approx(0.1, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling_prob", few(1, [0.3, 1.0, 0.05]))
 def test_sampled_fit_counts_the_mean_of_all_records(sampling_prob, three_classes, spy):
     """Against an event that is built here; the mean alone costs less."""

@@ -39,6 +39,7 @@ def options(request):
     return {"target_bounds": BOUNDS, **request.param}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_iter", few(1, [4, 1]))
 def test_intervals_hold_what_is_fitted(options, n_iter, data, tmp_path):
     X, y = data
@@ -150,6 +151,7 @@ def test_intervals_are_refused_where_users_are_protected(data, bound):
         model.predict_interval(X)
 
 
+@pytest.mark.slow
 def test_intervals_and_predictions_are_of_the_parameters_of_the_fit(data, tmp_path):
     """Releases are in units of the clip norm that the fit had."""
     X, y = data

@@ -79,6 +79,7 @@ def test_fit_warns_of_bounds_that_are_the_extremes_of_the_records(data):
         DPLeastSquaresRegressor(target_bounds=(-1e3, 1e3)).fit(X, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 @pytest.mark.parametrize(
     "max_group_size", [pytest.param(None, marks=pytest.mark.slow), 2]

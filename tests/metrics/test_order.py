@@ -29,6 +29,7 @@ from privfeat.metrics.predictions import rows_of
 from privfeat.selection import private_cross_val_score
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 def test_columns_of_a_frame_may_stand_in_any_order(declared_columns):
     """A pipeline reads an array by the declaration, and a frame by its names."""
@@ -117,6 +118,7 @@ def test_one_record_does_not_change_how_a_model_sees_the_others(gap):
             assert found.accuracy.value > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 @pytest.mark.parametrize(
     "around",
@@ -140,6 +142,7 @@ def test_columns_may_stand_in_any_order_whatever_is_around_a_pipeline(
     assert found.accuracy.value > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 @pytest.mark.parametrize("gap", [False, True])
 def test_a_model_whose_parts_read_names_gets_rows_of_the_table(declared_columns, gap):
@@ -169,6 +172,7 @@ def test_tables_of_arrow_are_read_by_names_in_folds_and_searches(declared_column
     assert search.fit(table, y).score(frame, y) > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_table_needs_no_column_that_is_ignored(declared_columns, kept):

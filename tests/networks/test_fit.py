@@ -72,6 +72,7 @@ def test_images_as_bytes_are_learned():
     assert clf.score(images, y[kept]) > 0.8  # of most seeds: 0.9
 
 
+@pytest.mark.slow
 def test_statement_is_that_of_the_mechanism(records, released):
     clf = DPSGDClassifier(**TINY).fit(*records)
     (release,) = clf.privacy_.releases

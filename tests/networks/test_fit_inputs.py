@@ -15,6 +15,7 @@ from tests.networks.tiny import TINY
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_table_keeps_the_names_of_its_columns(tmp_path):
     table = pd.DataFrame(

@@ -27,6 +27,7 @@ def params():
     }
 
 
+@pytest.mark.slow
 def test_a_saved_classifier_predicts_alike(tmp_path, images, params):
     clf = DPSGDClassifier(**params, classes=[0, 1]).fit(*images)
     save(clf, tmp_path / "model", class_names=["a", "b"])

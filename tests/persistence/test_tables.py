@@ -95,6 +95,7 @@ def test_save_refuses_a_table_of_features_of_other_names(other, tmp_path):
     save(clf, tmp_path / "m", table=table(**OWN))
 
 
+@pytest.mark.slow
 def test_table_of_a_network_has_as_many_features(tmp_path):
     pytest.importorskip("jax")
     from privfeat import DPSGDClassifier

@@ -63,6 +63,7 @@ def after_columns_by_name(table, other=None):
     )
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_columns_by_name_is_measured(wards):
     """Its first step got an array, which has no names."""
     model = after_columns_by_name(wards[0]).fit(*wards)

@@ -143,6 +143,7 @@ def test_search_draws_noise_of_its_own_for_every_run(make, data, runs, five_runs
     assert len({run.estimator.random_state for run in runs[5:]}) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_search_draws_candidates_uniformly(make, data, plant):
     """Chi-square over 600 draws of 6 candidates; false-positive rate 1e-6."""

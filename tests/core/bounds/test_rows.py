@@ -132,6 +132,7 @@ def test_clip_rows_keeps_a_zero_row_at_zero(row_scaling):
     assert np.all(np.asarray(rows) == 0.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 @pytest.mark.parametrize("intercept_scaling", [None, 0.5])
@@ -205,6 +206,7 @@ def test_the_margin_covers_the_rounding_of_the_longest_row():
     assert rounding * Fraction(SHRINK) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 def test_rows_on_the_grid_that_are_longer_by_one_rounding_are_shortened(row_scaling):
     """Whole rows of norm ``sqrt(N)``, for a radius that is the float below it."""

@@ -83,6 +83,7 @@ def test_factors_depend_on_a_users_own_records_alone():
         np.testing.assert_array_equal(found[places], whole[own])
 
 
+@pytest.mark.slow
 def test_factors_of_accelerators_are_the_same():
     rng = np.random.default_rng(1)
     rows = bounded(rng, 4 * BLOCK, 5, 2.0**20)

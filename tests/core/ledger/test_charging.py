@@ -84,6 +84,7 @@ def test_of_two_fits_that_found_room_one_is_charged(ledger):
     assert [charge.estimator for charge in ledger.history] == ["DPLeastSquares"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_after_the_charge_says_so_at_every_line(ledger):
     """Ctrl-C between the charge and the fit: the command said "No budget was spent"."""
     codes = [charging.charged.__wrapped__.__code__, charging._by_all.__code__]

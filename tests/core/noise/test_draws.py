@@ -76,10 +76,12 @@ def test_gaussian_is_the_inverse_of_a_uniform_of_127_bits(number, sign):
     assert drawn == pytest.approx(float(expected if sign else -expected), rel=1e-14)
 
 
+@pytest.mark.slow
 def test_gaussian_reaches_thirteen_standard_deviations():
     np.testing.assert_allclose(normal(0, 1 << 64), [-13.1, 13.1], atol=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 32, 100])
 def test_gaussian_is_made_of_the_words_of_its_key(keys, size):
     """Each number of two words that no other has: a block gives two."""

@@ -88,6 +88,7 @@ def test_normalize_does_not_enlarge_what_it_cannot_measure():
     assert np.linalg.norm(np.asarray(total, np.float64)) <= 1.0
 
 
+@pytest.mark.slow
 def test_records_do_not_touch_each_other(rngs, make_batch, sum_of):
     """The sum over a batch is the sum over its records alone."""
     module, (inputs, labels) = EveryLayer(rngs), make_batch((4, 4, 1), n=3)

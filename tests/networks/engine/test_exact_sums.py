@@ -179,6 +179,7 @@ def test_physical_batches_are_as_large_as_sums_are_proved_for(
     assert fitting_microbatch(None, None, asked, 1) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 @pytest.mark.parametrize("size", [5, 6, 7, 12, 31])
 def test_a_record_without_a_gradient_moves_nothing_in_batches_of_any_size(size):
@@ -199,6 +200,7 @@ def test_a_record_without_a_gradient_moves_nothing_in_batches_of_any_size(size):
     assert [movement.observed for movement in found.movements] == [0.0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_one_more_record_moves_what_a_fit_releases_by_its_own_part(records, released):
     """In front of all others, of which each takes another slot, some another batch."""

@@ -5,6 +5,7 @@ from itertools import pairwise
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from flax import nnx
 
 from privfeat.networks.engine.network import Network
@@ -26,6 +27,7 @@ class Deep(nnx.Module):
         return x
 
 
+@pytest.mark.slow
 def test_outline_binds_parameters_of_many_layers_as_the_network_does():
     """By their names, whose order is another for texts than for numbers."""
     network = Network(Deep(rngs=nnx.Rngs(params=jax.random.key(0))))

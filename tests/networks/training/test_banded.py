@@ -101,6 +101,7 @@ def test_one_band_is_independent_noise_bit_for_bit(records):
         assert np.array_equal(one.parameters_[name], leaf)
 
 
+@pytest.mark.slow
 def test_banded_fit_states_its_strategy_and_cost(fitted):
     statement = fitted.privacy_
     (release,) = statement.releases

@@ -118,6 +118,7 @@ def test_updates_are_those_of_a_loop_over_users_epochs_and_batches(network):
             np.testing.assert_allclose(found, lost, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["flat", "layerwise"])
 @pytest.mark.parametrize("factor", ["abadi", "normalize"])
 def test_one_user_moves_the_sum_by_at_most_its_sensitivity(

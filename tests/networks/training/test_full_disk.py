@@ -40,6 +40,7 @@ def test_a_disk_without_room_for_checkpoints_is_refused(tmp_path):
 WRITES = {"_save": "save of a checkpoint", "_append": "append to a ledger file"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fails", few(1, WRITES))
 def test_a_fit_goes_on_whatever_write_failed(tmp_path, records, charged, plant, fails):
     """Of the checkpoint of step 2, or of the ledger after that of step 4."""
@@ -59,6 +60,7 @@ def test_a_fit_goes_on_whatever_write_failed(tmp_path, records, charged, plant, 
     assert [charge.status for charge in ledger.history] == ["fitted"]
 
 
+@pytest.mark.slow
 def test_a_fit_without_its_last_checkpoint_goes_on_from_the_one_before(
     tmp_path, records, charged, plant
 ):

@@ -59,6 +59,7 @@ def test_one_record_is_taken_where_none_fits_and_few_where_all_do(largest):
     assert largest(1e15) == memory.most_on_a_device() == 32
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_a_fit_takes_it_but_not_for_groups(records):
     clf = DPSGDClassifier(**TINY | {"microbatch_size": "largest"})

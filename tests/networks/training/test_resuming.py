@@ -142,6 +142,7 @@ def test_a_killed_fit_goes_on_for_one_charge(tmp_path, records, n_draws):
     assert charge.statement.charge == clf.privacy_.charge is not None
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:checkpoint_dir could not take a checkpoint")
 def test_a_fit_that_ends_early_says_that_it_can_go_on(tmp_path, records, plant):
     """Not if another run has gone on with it."""
@@ -168,6 +169,7 @@ def test_a_fit_that_ends_early_says_that_it_can_go_on(tmp_path, records, plant):
         assert caught.value.__notes__[-1].startswith("The fit was charged, as number")
 
 
+@pytest.mark.slow
 def test_of_two_copies_one_goes_on(
     tmp_path, records, interrupted, charged, drawn, plant
 ):

@@ -50,6 +50,7 @@ def test_alike_microbatch_keeps_a_size_of_equal_slots(network, factor):
     assert size_for(network, sum_by(network, factor)) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", ["abadi", "global"])
 @pytest.mark.parametrize(
     "differs",

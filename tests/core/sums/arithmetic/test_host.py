@@ -76,6 +76,7 @@ def test_gradients_are_whole_number_products_of_clipped_residuals(
     assert np.any(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_outputs", [2, 10])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_gradients_are_those_of_accelerators_but_for_the_last_bits(

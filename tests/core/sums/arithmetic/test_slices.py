@@ -72,6 +72,7 @@ def hard_rows(n_rows, n_columns=6):
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(
     left=hnp.arrays(np.int64, (3, 5), elements=integers),
