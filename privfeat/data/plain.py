@@ -23,11 +23,12 @@ def check_texts(rows: Any, first: Any = None) -> None:
     """
     if without_data(texts_vary, rows, first):
         raise TypeError(
-            "X must hold no texts that read as numbers, or as True or False, got one: "
-            "in some columns one word makes texts of all other values. Correct the "
-            "table, or, for a step or a model that was fitted to texts, pass "
-            "dtype='string' to read_csv (X.astype('string') comes too late). "
-            "PublicColumns takes either."
+            "X must hold no texts that read as numbers, or as True or False, and no "
+            "numbers of pandas' or Arrow's own types, got one: one word makes texts "
+            "of all other values of such a column. Correct the table and pass its "
+            "numbers as floats (X.astype(float)), or, for a step or a model that was "
+            "fitted to texts, pass dtype='string' to read_csv (X.astype('string') "
+            "comes too late). PublicColumns takes either."
         )
 
 

@@ -90,6 +90,14 @@ def test_texts_that_one_word_made_of_numbers_are_refused(use):
     use(table, Y, table)
 
 
+@pytest.mark.parametrize("how", ["fit", "folds", "measured", "conformal"])
+def test_numbers_whose_texts_would_pass_as_asked_for_are_refused(how):
+    """Beside a word, who guesses such types makes ``string`` of the column."""
+    public = read(*WARDS)
+    with pytest.raises(TypeError, match=r"X.astype\(float\)"):
+        USES[how](public.convert_dtypes(), Y, public)
+
+
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_texts_that_were_asked_for_are_taken(use, request):
     if request.node.callspec.id.startswith(("mappings", "list", "array")):

@@ -63,18 +63,22 @@ def texts_vary(rows: Any, first: Any = None) -> bool:
 
     A reader of tables makes numbers, or truth values, of a column in which no record
     has a word, and else texts: to most steps and models "3" is another value than 3. So
-    texts that read as such are refused, but in a column of pandas' type ``string``,
-    which is asked for and never guessed. There whole floats are, lest somebody make
-    texts of numbers: "3" is "3.0" beside a gap. ``first`` is the step that gets the
-    rows, if it is known: `PublicColumns` sees to its values, and what takes texts alone
-    refuses numbers.
+    texts that read as such are refused, but in a column of pandas' type ``string``.
+    There whole floats are, lest somebody make texts of numbers: "3" is "3.0" beside a
+    gap. Who reads texts as ``string`` without being asked (``dtype_backend``,
+    ``convert_dtypes``) reads numbers as pandas' or Arrow's own types, which are
+    refused. ``first`` is the step that gets the rows, if it is known: `PublicColumns`
+    sees to its values, and what takes texts alone refuses numbers.
 
     *Proof.* Let values that neighbouring tables share be numbers in one, and texts in
-    the other. These read as numbers, so that the other table is refused; a column that
-    was asked for has texts in both.
+    the other. These read as numbers, so that the other table is refused, unless their
+    column is a ``string``. If it was asked for, it has texts in both tables; if not,
+    the numbers are of a type of pandas or Arrow, and the first table is refused.
     """
     if is_exactly(first, DECLARED) or _takes_texts(first):
         return False
+    if hasattr(rows, "iloc") and any(map(_is_guessed, _types(rows))):
+        return True
     return any(
         (_WHOLE_FLOAT.fullmatch if asked else _reads_as_number)(text)
         for values, asked in _parts_of(rows)
@@ -94,6 +98,15 @@ def _texts_among(values: Iterable[Any]) -> Iterator[str]:
             yield value if isinstance(value, str) else value.decode(errors="replace")
 
 
+def _is_guessed(kind: Any) -> bool:
+    """Return whether whoever chose this type takes ``string`` where there is a word."""
+    return _marks_gaps(kind) and not _keeps_values(kind)
+
+
+def _marks_gaps(kind: Any) -> bool:
+    return type(getattr(kind, "na_value", None)).__name__ == "NAType"
+
+
 def _reads_as_number(text: str) -> bool:
     with suppress(ValueError):
         float(text.replace(",", ""))  # of decimals, or of thousands
@@ -109,8 +122,8 @@ def _parts_of(rows: Any) -> Iterator[tuple[Iterable[Any], bool]]:
     elif hasattr(rows, "iloc"):
         for place, kind in enumerate(_types(rows)):
             column = rows if rows.ndim == 1 else rows.iloc[:, place]
-            asked = type(getattr(kind, "na_value", None)).__name__ == "NAType"
-            yield column.astype(object) if kind.kind in "OUS" else (), asked
+            texts = column.astype(object) if kind.kind in "OUS" else ()
+            yield texts, _marks_gaps(kind)
     elif isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
         yield rows.ravel().tolist(), False
 

@@ -56,6 +56,25 @@ def test_columns_that_were_asked_for_as_texts_have_texts():
         assert not texts_vary(table["x"])
 
 
+GUESSES = {
+    "nullable": lambda *cells: read(*cells, dtype_backend="numpy_nullable"),
+    "arrow": lambda *cells: read(*cells, dtype_backend="pyarrow"),
+    "converted": lambda *cells: read(*cells).convert_dtypes(),
+}
+
+
+@pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
+@pytest.mark.parametrize("cells", [["3", "1"], ["2.5", ""], ["True", "False"]], ids=str)
+def test_who_guesses_that_texts_are_strings_has_numbers_that_are_found(guess, cells):
+    """Beside a word they are of the type ``string``, as if they were asked for."""
+    assert not texts_vary(guess(cells, "ICU"))
+    alone = guess(cells)
+    for form in (alone, alone["x"], alone.astype("category"), alone.assign(z="ICU")):
+        assert texts_vary(form)
+    assert not texts_vary(alone, PublicColumns({"x": (0.0, 9.0)}))
+    assert not texts_vary(alone.astype(float).assign(z="ICU"))
+
+
 @pytest.mark.parametrize(
     "cells", [["3", ""], ["3", "2.5"], [str(10**17), ""], ["-0.0"]], ids=str
 )
