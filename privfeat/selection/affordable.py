@@ -31,20 +31,6 @@ Charges = list[Charge] | None
 _NEEDED = {*BUDGET} - {"noise_multiplier", "accounting"}
 
 
-def fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], bool]:
-    """Return what a function of scikit-learn fits in its folds, by its local names.
-
-    The estimator, its candidates, and whether the best is fitted to all records.
-    """
-    search, candidates = names.get("self"), names.get("candidate_params")
-    if candidates is not None and search is not None:
-        return search.estimator, list(candidates), search.refit is not False
-    if "param_range" in names:  # of validation_curve
-        name = str(names.get("param_name"))
-        candidates = [{name: value} for value in names["param_range"]]
-    return names.get("estimator"), candidates or [{}], False
-
-
 def check_affordable(
     estimator: Any,
     candidates: Iterable[Mapping[str, Any]],

@@ -16,7 +16,8 @@ from privfeat.core.callers.stateless import learns
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection.affordable import candidates_of
-from privfeat.selection.folds import SCORES, HashKFold
+from privfeat.selection.ahead import SCORES
+from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import BUDGET
 
 NOT_COVERED = (

@@ -13,19 +13,12 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int, check_order
 from privfeat._messages import list_of, without_data
-from privfeat._warnings import warn
 from privfeat.core.callers.folds import covered_rows, uncovered_choice
 from privfeat.core.callers.stack import callers, rows_of_callers
 from privfeat.core.noise.keys import KeyStream
 from privfeat.data.users import ROUNDED, user_of
 from privfeat.estimation.inputs import check_given
-from privfeat.selection.affordable import check_affordable, fits_of
-from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
-
-SCORES = (
-    "the scores of a search and what it selects by them have no privacy guarantee at "
-    "any epsilon{of}. Use DPRandomizedSearch for a private one"
-)
+from privfeat.selection.ahead import look_ahead
 
 
 class HashKFold(BaseCrossValidator):
@@ -195,49 +188,11 @@ class HashKFold(BaseCrossValidator):
         covered = uncovered_choice("replace_one") is None
         if covered:  # else the fits warn, or are refused
             empty = len({*folds.tolist()}) < self.n_splits
-            self._look_ahead(repeated=len({*texts}) < n_samples, empty=empty)
+            repeated = len({*texts}) < n_samples
+            look_ahead(self.n_splits, repeated=repeated, empty=empty)
         seen = bool(callers("sklearn"))
         marked = partial(covered_rows, seen=seen) if covered else np.array
         return self._folds(folds, marked)
-
-    def _look_ahead(self, *, repeated: bool, empty: bool) -> None:
-        """In a search of scikit-learn: see that its ledger can pay for all its fits.
-
-        And warn of what the charges do not cover. scikit-learn asks for all folds
-        before it fits in the first.
-        """
-        asking = (caller.frame.f_locals for caller in callers("sklearn"))
-        names = next((names for names in asking if "routed_params" in names), None)
-        if names is None:
-            return
-        fit_params = names["routed_params"].estimator.fit
-        estimator, candidates, refit = fits_of(names)
-        if empty and has_ledger(estimator, candidates):
-            raise ValueError(
-                "every fold must have a record in a search that is charged, got an "
-                "empty one. Pass fewer n_splits, or split once more, with another key. "
-                "Nothing was charged."
-            )
-        check_affordable(estimator, candidates, self.n_splits, refit=refit)
-        data = names.get("X"), names.get("y")
-        around = names if "error_score" in names else vars(names.get("self", object))
-        every = around.get("error_score", "raise") == "raise"
-        rehearse(estimator, candidates, *data, fit_params, every=every)
-        if has_ledger(estimator, candidates):
-            try_scorer(estimator, names)
-        of = (
-            f", in the folds of HashKFold({self.n_splits}) neither: a ledger counts "
-            f"the fits alone, {self.n_splits} of each candidate"
-        )
-        warn(f"{SCORES.format(of=of)}, and search_cost to know what the fits cost.")
-        if repeated and "groups" not in fit_params:
-            warn(
-                "groups of a search must reach its fits to protect users, got groups "
-                "that repeat, for the folds alone: each record is protected on its own "
-                "there. Pass max_group_size, and call "
-                "sklearn.set_config(enable_metadata_routing=True) and "
-                "set_fit_request(groups=True) of the estimator."
-            )
 
     def _folds(
         self, folds: NDArray[np.int64], marked: Callable[..., NDArray[np.int64]]
