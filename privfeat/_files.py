@@ -3,6 +3,7 @@
 import os
 import shutil
 import uuid
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,12 +12,13 @@ LEDGER = b"privfeat ledger "  # how its file begins
 
 def write_atomically(
     path: str | os.PathLike[str],
-    content: bytes,
+    content: bytes | Iterable[bytes],
     *,
     like: str | os.PathLike[str] | None = None,
 ) -> None:
     """Write a file so that it appears under its name whole or not at all.
 
+    What raises while parts of the ``content`` are made leaves no file.
     A link stays one. Who may read the file that it replaces, or the one that it is
     ``like``, may read it, nobody else.
     """
@@ -25,7 +27,7 @@ def write_atomically(
     try:
         with temporary.open("xb") as file:
             _take_mode(temporary, target if like is None else Path(like))
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
         put_in_place(temporary, target)

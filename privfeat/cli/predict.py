@@ -14,13 +14,16 @@ import io
 import json
 import os
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from privfeat.cli.shared import files, images, options, tables, terminal
 from privfeat.cli.shared.saved import load_for_rows
 from privfeat.cli.shared.terminal import CommandError
+
+# Of a feature file, so many rows and their predictions are in memory at once.
+_BLOCK = 2**16
 
 
 def add_parser(verbs: Any) -> None:
@@ -51,7 +54,7 @@ def add_parser(verbs: Any) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Predict all rows, then write the file in one step."""
+    """Predict all rows, and write the file so that it appears whole."""
     from privfeat import persistence
     from privfeat._files import write_atomically
 
@@ -69,26 +72,57 @@ def run(args: Namespace) -> None:
         )
     shape = getattr(model, "input_shape_", ())
     X, beside = (_images if len(shape) > 1 else _rows)(args, shape)
-    predicted = model.predict(X).tolist()
     names = persistence.load_class_names(args.model)
-    header, cells = _columns(classes, predicted, names)
-    if args.proba:
-        labels = names or classes.tolist()
-        header += [f"proba_{label}" for label in labels]
-        found = model.predict_proba(X).tolist()
-        cells = [[*row, *more] for row, more in zip(cells, found, strict=True)]
+    labels = (names or classes.tolist()) if args.proba else []
+    made = _Written(beside)
 
-    beside = _apart(beside, {"row", *map(str, header)})
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["row", *beside, *header])
-    known = zip(*beside.values(), strict=True) if beside else ([] for _ in cells)
-    for number, (whose, values) in enumerate(zip(known, cells, strict=True)):
-        writer.writerow([number, *whose, *values])
-    write_atomically(args.out, buffer.getvalue().encode())
-    print(f"{len(predicted)} predictions written to {args.out}")
-    if beside:
-        print(f"It says whose each is ({', '.join(beside)}): keep it with the data.")
+    def lines() -> Iterator[bytes]:
+        for rows in _blocks(X):
+            header, cells = _columns(classes, model.predict(rows).tolist(), names)
+            if args.proba:
+                found = model.predict_proba(rows).tolist()
+                cells = [[*row, *more] for row, more in zip(cells, found, strict=True)]
+            yield made.block([*header, *(f"proba_{label}" for label in labels)], cells)
+
+    write_atomically(args.out, lines())
+    print(f"{made.n_rows} predictions written to {args.out}")
+    if made.beside:
+        told = ", ".join(made.beside)
+        print(f"It says whose each is ({told}): keep it with the data.")
+
+
+def _blocks(X: Any) -> Iterator[Any]:
+    """Yield the rows of a feature file in blocks; other rows are in memory already."""
+    from privfeat.data import LazyFeatures
+
+    if not isinstance(X, LazyFeatures):
+        yield X
+        return
+    for start in range(0, max(len(X), 1), _BLOCK):
+        yield X[start : start + _BLOCK]
+
+
+class _Written:
+    """The lines of a CSV file, made block by block."""
+
+    def __init__(self, beside: dict[str, Iterable[Any]]) -> None:
+        self.beside = beside
+        self.n_rows = 0
+        self._whose: Iterator[Iterable[Any]] = iter(())
+
+    def block(self, header: list[Any], cells: list[list[Any]]) -> bytes:
+        """Return the next lines, behind the header if they are the first."""
+        buffer = io.StringIO(newline="")
+        writer = csv.writer(buffer, lineterminator="\n")
+        if self.n_rows == 0:
+            self.beside = _apart(self.beside, {"row", *map(str, header)})
+            self._whose = zip(*self.beside.values(), strict=True)
+            writer.writerow(["row", *self.beside, *header])
+        for values in cells:
+            whose = next(self._whose) if self.beside else ()
+            writer.writerow([self.n_rows, *whose, *values])
+            self.n_rows += 1
+        return buffer.getvalue().encode()
 
 
 def _same(one: str, other: str) -> bool:

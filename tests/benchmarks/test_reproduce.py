@@ -119,30 +119,6 @@ def test_newton_equals_our_estimator(problem, data, n_iter):
         np.testing.assert_allclose(coef, ours.coef_, rtol=1e-3, atol=1e-4)
 
 
-def test_newton_adds_up_blocks_of_rows(monkeypatch):
-    rng = np.random.default_rng(3)
-    rows, coef = rng.normal(size=(700, D)), rng.normal(size=D)
-    target = rng.random(700) < 0.3
-    monkeypatch.setattr(newton, "CACHE_BYTES", 0)  # the smallest: 256 rows
-    gradient, hessian = newton._derivatives(rows.astype(np.float32), coef, target)
-    p = 1 / (1 + np.exp(-rows @ coef))
-    np.testing.assert_allclose(gradient, (p - target) @ rows, rtol=1e-4, atol=1e-3)
-    exact = (rows * (p * (1 - p))[:, None]).T @ rows
-    np.testing.assert_allclose(hessian, exact, rtol=1e-4, atol=1e-3)
-
-
-def test_projected_rows_keep_their_directions_whatever_the_records(tmp_path, data):
-    X, y = data
-    path = tmp_path / "a.h5"
-    splits = {"train": (X, y), "test": (X[:9], y[:9])}
-    write_features(path, splits, class_names=list("abc"))
-    columns = reproduce_tables.projection(D, 2)
-    np.testing.assert_allclose(columns.T @ columns, np.eye(2), atol=1e-6)
-    (rows, _, held_out, _), _ = reproduce_tables.load(path, "raw", 2)
-    np.testing.assert_allclose(rows, X.astype(np.float32) @ columns, atol=1e-5)
-    np.testing.assert_array_equal(held_out, rows[:9])
-
-
 def test_clipped_gradients_equal_a_loop_over_records(problem):
     coefs = np.random.default_rng(3).normal(size=(2, M, D)).astype(np.float32)
     clips, bias = np.array([0.3, 2.0]), -1.5

@@ -237,3 +237,17 @@ def test_predict_does_not_replace_its_rows(fails, features, model):
     rest = ("--model", model, "--features", f"{path}:test", "--out", path)
     assert "--out must be another file than the rows" in fails("predict", *rest)
     assert path.read_bytes() == before
+
+
+def test_predict_reads_a_large_feature_file_in_blocks(run, model, tmp_path, out):
+    """More rows than a block holds, the last of them in a block that is not full."""
+    X = np.resize(make_split(500, 3)[0], (70_000, 5)).astype(np.float32)
+    write_features(tmp_path / "large.h5", {"test": (X, np.zeros(len(X), int))})
+    words = ("--features", tmp_path / "large.h5", "--out", out, "--proba")
+    _, told, _ = run("predict", "--model", model, *words)
+    assert "70000 predictions" in told
+    header, *rows = read(out)
+    assert header[0] == "row"
+    assert [row[0] for row in rows] == [*map(str, range(70_000))]
+    found = np.array([row[3:] for row in rows], float)
+    np.testing.assert_array_equal(found, load(model).predict_proba(X))
