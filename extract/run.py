@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from privfeat._files import check_no_ledger
 from privfeat._progress import LINE, Progress, make_bar
 from privfeat._warnings import STDERR
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
@@ -51,6 +52,10 @@ def extract(options: Options) -> str:
         )
     if options.out.is_dir():
         raise ExtractError(f"--out must be a file, but {options.out} is a folder.")
+    try:
+        check_no_ledger(options.out)
+    except ValueError as error:
+        raise ExtractError(f"--out: {error}") from None
     # Among several processes one may be started again when the others are done.
     again = options.overwrite or options.resume or not rank.alone
     if options.out.exists() and not again:

@@ -41,9 +41,7 @@ def put_in_place(temporary: Path, target: Path) -> None:
 
     ValueError if it would replace a ledger: all charges would be gone.
     """
-    with suppress(OSError), target.open("rb") as before:
-        if before.read(len(LEDGER)) == LEDGER:
-            raise ValueError(f"{target} must not be replaced: it is a ledger.")
+    check_no_ledger(target)
     _take_mode(temporary, target)
     temporary.replace(target)
     with suppress(OSError):  # not all systems can synchronize a folder
@@ -52,6 +50,13 @@ def put_in_place(temporary: Path, target: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def check_no_ledger(target: Path) -> None:
+    """Raise ValueError if a file that would be replaced is a ledger."""
+    with suppress(OSError), target.open("rb") as before:
+        if before.read(len(LEDGER)) == LEDGER:
+            raise ValueError(f"{target} must not be replaced: it is a ledger.")
 
 
 def _take_mode(temporary: Path, target: Path) -> None:

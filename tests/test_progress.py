@@ -144,7 +144,7 @@ def test_a_fit_tells_what_it_leaves_of_a_ledger(rows, tmp_path, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(
         "DPLeastSquares: epsilon = 1 at delta = 1e-05 for 1 x feature_mean + 1 x gram "
-        "+ 1 x class_sums; charged to 'a', which then has epsilon = 2."
+        "+ 1 x class_sums; to be charged to 'a', which then has epsilon = 2."
     )
     left = float(re.search(r"epsilon = ([\d.]+) left of epsilon = 3$", line)[1])
     assert left <= ledger.remaining.epsilon < left + 1e-4

@@ -112,15 +112,13 @@ def cost_of(statement: PrivacyStatement, ledger: Any) -> str:
         return f"{cost}; no ledger is charged"
     budget = ledger.budget
     check_covered(budget, statement)  # as the charge will
+    told = f"{cost}; to be charged to {budget.dataset!r}"
     whole = f"epsilon = {rounded_down(budget.epsilon)}"
     fits = [*(charge.statement for charge in ledger.history), statement]
     if any(fit.mu is None for fit in fits):  # what is left would take minutes
-        return f"{cost}; charged to {budget.dataset!r}, whose whole budget is {whole}"
+        return f"{told}, whose whole budget is {whole}"
     left = rounded_down(left_of(budget, fits).epsilon)
-    return (
-        f"{cost}; charged to {budget.dataset!r}, which then has epsilon = {left} left "
-        f"of {whole}"
-    )
+    return f"{told}, which then has epsilon = {left} left of {whole}"
 
 
 def warn_of_extremes(

@@ -24,3 +24,12 @@ def test_sanity_fails_without_noise(run):
     assert status == 1
     assert "random labels: FAIL" in out
     assert "learned more than its stated cost" in err
+
+
+@pytest.mark.slow
+def test_sanity_asks_no_regressor_for_what_many_have(run):
+    """Least squares shrinks the target of a quarter towards the mean of all others."""
+    status, out, _ = run("sanity", "--estimator", "DPLeastSquaresRegressor", *FEW)
+    assert status == 0
+    assert "pattern of one user: pass" in out
+    assert "pattern of all users" not in out

@@ -169,7 +169,7 @@ def test_train_charges_a_ledger(folder, capsys):
     assert (folder / "kept" / "10").is_dir()
     printed = capsys.readouterr().err
     assert "DPSGDClassifier: epsilon = " in printed
-    assert "at delta = 1e-05 for 10 x gradient; charged to 'photos'" in printed
+    assert "at delta = 1e-05 for 10 x gradient; to be charged to 'photos'" in printed
     assert "whose whole budget is epsilon = 200" in printed
     (charge,) = ledger.history
     assert charge.statement == load(folder / "model").privacy_

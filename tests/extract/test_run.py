@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from privfeat import PrivacyLedger
 from privfeat.data import FeatureFileError, open_features
 from tests.extract.sharing import DYING
 
@@ -181,6 +182,18 @@ def test_extract_keeps_an_existing_file(images, scatter, tmp_path):
     assert status == 1
     assert "--out must not exist yet" in err
     assert out.read_text() == "mine"
+
+
+def test_extract_replaces_no_ledger(images, scatter, tmp_path):
+    """Said before the work, in a line."""
+    out = tmp_path / "out.h5"
+    PrivacyLedger(out, dataset="d", epsilon=1.0, delta=1e-5)
+    before = out.read_bytes()
+    status, _, err = scatter(images, "--overwrite")
+    assert status == 1
+    assert "must not be replaced: it is a ledger" in err
+    assert out.read_bytes() == before
+    assert not (tmp_path / "out.h5.partial").exists()
 
 
 def test_extract_resume_accepts_a_complete_file(images, scatter):

@@ -113,7 +113,7 @@ class Team:
             other = 1 - self.index if self.size == 2 else f"another than {self.index}"
             raise TeamLostError(
                 f"all {self.size} processes must run to the end, and process {other} "
-                "ended or cannot be reached. What the ledger charged for this fit "
+                "ended or cannot be reached. If this fit was charged already, it "
                 "stays charged. See the other's output."
             ) from None
 
