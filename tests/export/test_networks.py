@@ -26,6 +26,7 @@ KINDS = {
     "resnet50": (64, 64, 3),
     "resnetv2_50x1_bit": (64, 64, 3),
     "sample_convnet": (16, 18, 1),
+    "small_alexnet": (9, 7, 3),
     "simpleVGG-8(1)-16(2)-16": (9, 8, 3),
     "vit_tiny": (32, 32, 3),
     "wrn_16_4": (16, 16, 3),

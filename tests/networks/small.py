@@ -21,6 +21,10 @@ NETWORKS = {
         (14, 14, 1),
         lambda r: build("sample_convnet", (14, 14, 1), 4, rngs=r),
     ),
+    "small_alexnet": (
+        (7, 7, 1),
+        lambda r: build("small_alexnet", (7, 7, 1), 4, rngs=r),
+    ),
     "simplevgg": (RGB, lambda r: build("simpleVGG-4(2)-8(1)-16", RGB, 4, rngs=r)),
     "resnet": (RGB, lambda r: ResNet(RGB, 4, depths=(1, 1), width=8, rngs=r)),
     "bottleneck": (

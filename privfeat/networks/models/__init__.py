@@ -17,6 +17,7 @@ from privfeat.networks.models.small import (
     MLP,
     SampleConvNet,
     SimpleVGG,
+    SmallAlexNet,
 )
 from privfeat.networks.models.vit import ViT
 
@@ -28,6 +29,7 @@ __all__ = [
     "ResNet",
     "SampleConvNet",
     "SimpleVGG",
+    "SmallAlexNet",
     "ViT",
     "WideResNet",
 ]
@@ -43,6 +45,7 @@ NETWORKS: Mapping[str, Callable[..., nnx.Module]] = MappingProxyType(
         "resnet50": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
         "resnetv2_50x1_bit": partial(ResNet, depths=(3, 4, 6, 3), bottleneck=True),
         "sample_convnet": SampleConvNet,
+        "small_alexnet": SmallAlexNet,
         "vit_base": partial(ViT, dim=768, n_heads=12),
         "vit_small": partial(ViT, dim=384, n_heads=6),
         "vit_tiny": ViT,

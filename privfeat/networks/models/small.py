@@ -1,4 +1,4 @@
-"""Small networks: a multilayer perceptron, SampleConvNet and the simpleVGG family."""
+"""Small networks: perceptron, SampleConvNet, small AlexNet, the simpleVGG family."""
 
 import math
 import re
@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from privfeat.networks.layers import Conv, Dense, max_pool
 
 _MOST_LAYERS = 100
+_SMALLEST_ALEXNET = 7
 _SIMPLE_VGG = re.compile(r"simplevgg((?:-\d+\(\d+\))+)-(\d+)", re.IGNORECASE)
 
 
@@ -72,6 +73,38 @@ class SampleConvNet(nnx.Module):
         x = max_pool(jax.nn.relu(self.conv2(x)), 2, stride=1)
         x = jax.nn.relu(self.hidden(x.reshape(x.shape[0], -1)))
         return self.head(x)
+
+
+class SmallAlexNet(nnx.Module):
+    """Two convolutions of 64 filters of size 5, dense layers of 384 and 192, ReLU.
+
+    After each convolution, max-pooling 3 with stride 2. The network of van der Veen et
+    al. 2018, section 2.1, after Zhang et al. 2017, without their local response
+    normalization; sides of images are at least 7.
+    """
+
+    def __init__(
+        self, image_shape: tuple[int, int, int], n_outputs: int, *, rngs: nnx.Rngs
+    ) -> None:
+        height, width, channels = image_shape
+        if min(height, width) < _SMALLEST_ALEXNET:
+            raise ValueError(
+                f"images must have sides of at least {_SMALLEST_ALEXNET} for "
+                f"small_alexnet, got {image_shape[:2]}."
+            )
+        self.conv1 = Conv(channels, 64, 5, rngs=rngs)
+        self.conv2 = Conv(64, 64, 5, rngs=rngs)
+        sides = [((side - 1) // 2 - 1) // 2 for side in (height, width)]
+        self.hidden1 = Dense(64 * sides[0] * sides[1], 384, rngs=rngs)
+        self.hidden2 = Dense(384, 192, rngs=rngs)
+        self.head = Dense(192, n_outputs, rngs=rngs)
+
+    def __call__(self, x: Float[Array, "n h w c"]) -> Float[Array, "n m"]:
+        """Return the scores."""
+        for convolution in (self.conv1, self.conv2):
+            x = max_pool(jax.nn.relu(convolution(x)), 3, stride=2)
+        x = jax.nn.relu(self.hidden1(x.reshape(x.shape[0], -1)))
+        return self.head(jax.nn.relu(self.hidden2(x)))
 
 
 class SimpleVGG(nnx.Module):

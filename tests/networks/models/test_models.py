@@ -41,6 +41,8 @@ def test_networks_are_of_float32_where_the_process_has_64_bits(name):
         [
             ("sample_convnet", (28, 28, 1), 10, 26_010),  # Bu et al. 2023, C.1
             ("simpleVGG-32(2)-64(2)-128(2)-128", (32, 32, 3), 10, 550_570),
+            # two convolutions of 64, and 3,136 x 384 x 192 x 10
+            ("small_alexnet", (32, 32, 3), 10, 1_387_786),
             # timm's vit_tiny_patch16_224 and so on, and resnetv2_50
             ("vit_tiny", (224, 224, 3), 1000, 5_717_416),
             ("vit_small", (224, 224, 3), 1000, 22_050_664),
@@ -84,6 +86,8 @@ def test_images_that_are_too_small_are_refused(rngs):
         build("simpleVGG-4(1)-4(1)-4(1)-8", (7, 7, 3), 10, rngs=rngs)
     with pytest.raises(ValueError, match="at least 14"):
         build("sample_convnet", (13, 13, 1), 10, rngs=rngs)
+    with pytest.raises(ValueError, match="at least 7"):
+        build("small_alexnet", (9, 6, 3), 10, rngs=rngs)
     with pytest.raises(ValueError, match="multiples of 4"):
         build("vit_tiny", (30, 30, 3), 10, rngs=rngs)
 
