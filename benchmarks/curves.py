@@ -7,9 +7,10 @@ Bu et al. 2023, Table 2 and Figures 6 to 9 and 12: a network without privacy, an
 DP-SGD with a small clip norm, with a large one, and with the small one for 95 % of the
 steps and then the large one. Van der Veen et al. 2018, Figures 3 and 4: norms of the
 gradients of each layer in the course of a training without privacy (of the first set),
-and the accuracy with a bound that follows them. Curves are of test records, which are
-public; one training gives all its points, by ``on_step``. `_small_sets` says what the
-sets are.
+and the accuracy with a bound that follows them. With ``--noises``, Figure 1 of Bu et
+al.: the small clip norm with noises of several sizes, at a small rate. Curves are of
+test records, which are public; one training gives all its points, by ``on_step``.
+`_small_sets` says what the sets are.
 """
 
 import argparse
@@ -44,7 +45,9 @@ def main() -> None:
     parser.add_argument("--large", type=float, default=10.0, help="clip norm")
     parser.add_argument("--epochs", type=float, default=30)
     parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--rate", type=float, default=0.002, help="of adam")
+    parser.add_argument("--noises", type=float, nargs="+", help="multipliers")
+    parser.add_argument("--optimizer", default="adam")
+    parser.add_argument("--rate", type=float, default=0.002)
     parser.add_argument("--points", type=int, default=5, help="of a curve")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--figure", type=Path)
@@ -81,6 +84,10 @@ def main() -> None:
 
 def ways(args: Any) -> dict[str, dict[str, Any]]:
     """Return the trainings, by what they give to the classifier."""
+    if args.noises:
+        small = {"clip_norm": args.small}
+        noisy = {f"noise {s:g}": small | {"noise_multiplier": s} for s in args.noises}
+        return {"without privacy": {"epsilon": float("inf")}} | noisy
     budget = {"epsilon": args.epsilon}
     adaptive = {"clipping": "adaptive", "clip_style": "layerwise", "clip_norm": 1.1}
     return {
@@ -118,6 +125,7 @@ def train(name: str, data: Split, how: dict[str, Any], args: Any) -> dict[str, A
         classes=range(int(y.max()) + 1),
         n_iter=n_iter,
         expected_batch_size=batch,
+        optimizer=args.optimizer,
         learning_rate=args.rate,
         on_step=look,
         random_state=0,

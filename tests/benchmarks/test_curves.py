@@ -103,21 +103,26 @@ def test_norms_are_those_of_gradients_by_hand():
     assert found["layers/3/kernel"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_pairs_are_trained_in_every_way(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("more", "ways"),
+    [
+        ([], ["small bound", "large bound", "small, then large", "adaptive bound"]),
+        (["--noises", 0, 2, "--optimizer", "sgd"], ["noise 0", "noise 2"]),
+    ],
+)
+def test_pairs_are_trained_in_every_way(tmp_path, monkeypatch, more, ways):
     rng = np.random.default_rng(0)
     y = np.arange(120) % 3
     X = (np.eye(4)[y] + 0.1 * rng.normal(size=(120, 4))).astype(np.float16)
     np.savez(tmp_path / "s.npz", X_train=X, y_train=y, X_test=X, y_test=y)
     out, figure = tmp_path / "c.json", tmp_path / "c.png"
     words = ["pairs", "--sentences", tmp_path / "s.npz", "--epochs", 2, "--batch", 16]
-    words += ["--points", 2, "--out", out, "--figure", figure]
+    words += ["--points", 2, "--out", out, "--figure", figure, *more]
     monkeypatch.setattr("sys.argv", ["curves", *map(str, words)])
     curves.main()
     kept = json.loads(out.read_text())
-    assert [row[1] for row in kept["tables"]["calibration"]["rows"]] == [
-        "without privacy", "small bound", "large bound", "small, then large",
-        "adaptive bound",
-    ]  # fmt: skip
+    rows = kept["tables"]["calibration"]["rows"]
+    assert [row[1] for row in rows] == ["without privacy", *ways]
     for cell in kept["cells"].values():
         assert len(cell["nll"]) == len(cell["mce"]) == 2
         assert all(
