@@ -33,7 +33,7 @@ DAMAGE = (
     lzma.LZMAError,
     zlib.error,
     EOFError,
-    NotImplementedError,
+    NotImplementedError,  # of zipfile: a compression that it does not know
 )
 MAGIC: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,

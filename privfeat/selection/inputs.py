@@ -20,9 +20,13 @@ from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.selection import Selection
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart, finite_blocks
-from privfeat.estimation import inputs
 from privfeat.estimation.fitting import check_readable
-from privfeat.estimation.inputs import array_of_records, checked, floats_of
+from privfeat.estimation.inputs import (
+    array_of_records,
+    check_labels,
+    checked,
+    floats_of,
+)
 from privfeat.estimation.names import check_names, names_of
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.metrics.predictions import frame_of
@@ -37,7 +41,6 @@ RESERVED = {
 
 # Steps that are public as they are: no candidate may have another in its place.
 _DECLARED = {"privfeat": {"PublicColumns"}, "sklearn": {"FrozenEstimator"}}
-
 # How often a fit may get no record: in 100 fits less often than any delta.
 _RARELY = 1e-12
 # How a first step reads texts: another way may refuse one of them.
@@ -129,7 +132,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
-    inputs.check_labels(y, X)
+    check_labels(y, X)
     if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=floats_of(X)
