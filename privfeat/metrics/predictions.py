@@ -14,7 +14,7 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import check_texts, plain_row, with_floats
+from privfeat.data.plain import check_values, plain_row, with_floats
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import check_kinds, places_of
 from privfeat.persistence import is_ours
@@ -36,13 +36,13 @@ def rows_of(model: Any, X: Any) -> Any:
 
     Or as the table that they are, where parts of a model read columns by names. One
     that is not ours sees numbers beside texts as floats, lest one gap, or half, change
-    how it sees the whole numbers of all others. TypeError for texts of which one record
-    may have made texts (`check_texts`).
+    how it sees the whole numbers of all others. TypeError for values that one record
+    may have made what they are (`check_values`).
     """
     X = frame_of(X)
     *_, first = parts = [*_inwards(model)]
     if not all(map(is_ours, parts)):  # ours make numbers of texts
-        check_texts(X, first)
+        check_values(X, first)
     if without_data(hasattr, X, "columns"):  # whose order may be another
         if hasattr(first, "array_order"):
             with without_warnings():
@@ -62,7 +62,7 @@ def rows_of(model: Any, X: Any) -> Any:
             "X must be dense to be measured, got a sparse matrix. Pass X.toarray()."
         )
     rows = array_of_records(X)
-    mixed = rows.dtype.kind in "OmM" and not is_ours(model)
+    mixed = rows.dtype.kind == "O" and not is_ours(model)
     return with_floats(rows) if mixed else rows
 
 

@@ -13,7 +13,7 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import check_texts, plain_row, with_floats
+from privfeat.data.plain import check_values, plain_row, with_floats
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.fitting import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
@@ -49,11 +49,11 @@ def rows_of(X: Any, first: Step) -> Any:
 def rows_of_fit(X: Any, first: Step) -> Any:
     """Return `rows_of` records to learn from.
 
-    TypeError for texts that may be numbers beside other records (`check_texts`).
+    TypeError for values that may be others beside another record (`check_values`).
     """
     rows = rows_of(X, first)
     if first.reads_tables:
-        check_texts(rows, first.inner)
+        check_values(rows, first.inner)
     return rows
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.data.plain import ABSENT
+from privfeat.core.callers.forms import ABSENT
 from privfeat.preprocessing.declaration import (
     INDICATOR,
     REFUSE,

@@ -8,12 +8,11 @@ import pyarrow
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder
 
 from privfeat import (
     ConformalClassifier,
@@ -25,7 +24,6 @@ from privfeat import (
     TemperatureScaling,
 )
 from privfeat.metrics import private_evaluation
-from privfeat.metrics.predictions import rows_of
 from privfeat.selection import private_cross_val_score
 
 
@@ -204,16 +202,3 @@ def declared_columns():
     steps = [("columns", PublicColumns(declared)), ("last", DPLeastSquares(**options))]
     model = Pipeline(steps)
     return model.fit(frame, y), frame, y
-
-
-def test_one_fine_time_changes_no_other_date_of_a_model_that_reads_arrays():
-    texts = [f"20{10 + i % 20}-05-05 08:00:00" for i in range(200)]
-    fine = "2024-05-05 10:00:00.123456789"
-    tables = [
-        pd.DataFrame({"d": pd.to_datetime(more, format="ISO8601")})
-        for more in (texts, [*texts, fine])
-    ]
-    model = make_pipeline(FunctionTransformer(np.asarray), DummyClassifier())
-    rows = [rows_of(model.fit(tables[0], [0, 1] * 100), table) for table in tables]
-    assert rows[0].dtype == rows[1].dtype
-    assert np.array_equal(rows[0], rows[1][:200])

@@ -85,22 +85,30 @@ USES = {
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_texts_that_one_word_made_of_numbers_are_refused(use):
     table, beside = read(*WARDS), read(*WARDS, "ICU")
-    with pytest.raises(TypeError, match="dtype='string' to read_csv"):
+    with pytest.raises(TypeError, match="must hold numbers, and texts that do not"):
         use(beside, [*Y, 0], table)
     use(table, Y, table)
 
 
+READ = {
+    "asked for": lambda *wards: read(*wards, dtype="string"),
+    "guessed": lambda *wards: read(*wards).convert_dtypes(),
+    "made later": lambda *wards: read(*wards).astype("string"),
+    "truth": lambda *wards: read(*wards, true_values=["1"], false_values=["2", "3"]),
+    "dates": lambda *wards: read(*[f"2020-01-0{w}" for w in wards], parse_dates=[0]),
+}
+
+
 @pytest.mark.parametrize("how", ["fit", "folds", "measured", "conformal"])
-def test_numbers_whose_texts_would_pass_as_asked_for_are_refused(how):
-    """Beside a word, who guesses such types makes ``string`` of the column."""
-    public = read(*WARDS)
-    with pytest.raises(TypeError, match=r"X.astype\(float\)"):
-        USES[how](public.convert_dtypes(), Y, public)
+@pytest.mark.parametrize("form", READ.values(), ids=READ)
+def test_no_way_to_read_lets_a_word_decide_what_others_are(how, form):
+    """One of the two tables is refused, however they are read."""
+    public = form(*WARDS[:3]).sample(180, replace=True, random_state=0)
+    tables = [(form(*WARDS), Y), (form(*WARDS, "ICU"), [*Y, 0])]
 
+    def use_both():
+        for X, y in tables:
+            USES[how](X, y, public)
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-def test_texts_that_were_asked_for_are_taken(use, request):
-    if request.node.callspec.id.startswith(("mappings", "list", "array")):
-        pytest.skip("nothing says that they were asked for")
-    asked = read(*WARDS, "ICU", dtype="string")
-    use(asked, [*Y, 0], read(*WARDS, dtype="string"))
+    with pytest.raises(TypeError, match="must hold numbers, and texts that do not"):
+        use_both()

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Int
 
 from privfeat._types import Adjacency
-from privfeat.core.callers.forms import form_varies, texts_vary
+from privfeat.core.callers.forms import form_varies, values_vary
 from privfeat.core.callers.stack import Caller, callers
 from privfeat.core.callers.stateless import (
     CONTAINERS,
@@ -62,10 +62,9 @@ _LEARN_NOTHING = (
 _ONE_TYPE = (
     "One record makes floats of a column of whole numbers, or texts of its numbers, "
     "and steps may compute otherwise with those. Pass all numbers as floats of one "
-    "type, as by X.astype(float) or np.asarray(X, float), and sparse ones after "
-    "X.sum_duplicates(), and read texts as strings, by dtype='string' in read_csv "
-    "(X.astype('string') comes too late); or begin with privfeat.PublicColumns; or use "
-    "privfeat.PrivatePipeline."
+    "type, as by X.astype(float) or np.asarray(X, float), sparse ones after "
+    "X.sum_duplicates(), and no texts that read as numbers; or begin with "
+    "privfeat.PublicColumns; or use privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"
 _MARK = "privfeat: one record moves no other"
@@ -141,7 +140,7 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
 def _types_vary(rows: Any, first: Any) -> bool:
     """Return whether one record may decide in which type the first step gets others."""
     declared = is_exactly(first, DECLARED)
-    return not declared and (form_varies(rows) or texts_vary(rows, first))
+    return not declared and (form_varies(rows) or values_vary(rows, first))
 
 
 def _remedy(around: Sequence[Caller]) -> str:

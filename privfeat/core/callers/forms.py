@@ -7,14 +7,18 @@ another.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import chain
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from privfeat.core.callers.stateless import DECLARED, is_exactly, is_stateless
 
-# As texts are that somebody made of whole floats.
-_WHOLE_FLOAT = re.compile(r"-?\d+\.0|-?\d(\.\d+)?e\+\d+")
+# pandas' marks of a missing value, which compare and convert like nothing else
+ABSENT = ("NAType", "NaTType")
+# What sets thousands apart, in one country or another.
+_THOUSANDS = re.compile(r"[\s,'_]|\.(?=\d{3}\b)")
 
 
 def form_varies(rows: Any) -> bool:
@@ -23,7 +27,7 @@ def form_varies(rows: Any) -> bool:
     One half makes a column of whole numbers one of floats, one gap makes floats of
     truth values. So all numbers must be floats, of the one width that who stores them
     chose: beside small whole numbers, float32 becomes float64 or stays. One text makes
-    objects of them, and so are objects refused; of texts see `texts_vary`. In sparse
+    objects of them, and so are objects refused; of texts see `values_vary`. In sparse
     rows without an order, steps add up entries of one place in an order that
     follows from all rows.
     """
@@ -58,32 +62,27 @@ def _keeps_values(kind: Any) -> bool:
     return getattr(kind, "type", None) is str
 
 
-def texts_vary(rows: Any, first: Any = None) -> bool:
-    """Return whether one record may make texts of numbers that others have.
+def values_vary(rows: Any, first: Any = None) -> bool:
+    """Return whether one record may decide what the values of others are to a step.
 
-    A reader of tables makes numbers, or truth values, of a column in which no record
-    has a word, and else texts: to most steps and models "3" is another value than 3. So
-    texts that read as such are refused, but in a column of pandas' type ``string``.
-    There whole floats are, lest somebody make texts of numbers: "3" is "3.0" beside a
-    gap. Who reads texts as ``string`` without being asked (``dtype_backend``,
-    ``convert_dtypes``) reads numbers as pandas' or Arrow's own types, which are
-    refused. ``first`` is the step that gets the rows, if it is known: `PublicColumns`
-    sees to its values, and what takes texts alone refuses numbers.
+    A reader of tables makes numbers, truth values or dates of a column in which no
+    record has another word, and else texts: to most steps and models "3" is another
+    value than 3. So only numbers and texts may stand in rows, and no text that reads as
+    a number or as a truth value, whatever the type of its column: it may be one that
+    whoever read the table chose after a look at all records. ``first`` is the step that
+    gets the rows, if it is known: `PublicColumns` sees to its values, and what takes
+    texts alone refuses numbers.
 
-    *Proof.* Let values that neighbouring tables share be numbers in one, and texts in
-    the other. These read as numbers, so that the other table is refused, unless their
-    column is a ``string``. If it was asked for, it has texts in both tables; if not,
-    the numbers are of a type of pandas or Arrow, and the first table is refused.
+    *Proof.* Let a value that neighbouring tables share be a text in one, and something
+    else in the other. If that is a number, the text reads as one, and its table is
+    refused; if it is anything else but a gap, the other table is.
     """
     if is_exactly(first, DECLARED) or _takes_texts(first):
         return False
-    if hasattr(rows, "iloc") and any(map(_is_guessed, _types(rows))):
+    types = _types(rows) if hasattr(rows, "dtype") or hasattr(rows, "dtypes") else []
+    if not all(kind.kind in "iufcOUST" for kind in types):
         return True
-    return any(
-        (_WHOLE_FLOAT.fullmatch if asked else _reads_as_number)(text)
-        for values, asked in _parts_of(rows)
-        for text in _texts_among(values)
-    )
+    return not all(map(_is_plain, chain.from_iterable(_parts_of(rows))))
 
 
 def _takes_texts(step: Any) -> bool:
@@ -92,40 +91,30 @@ def _takes_texts(step: Any) -> bool:
     return is_exactly(step, kinds) and is_stateless(step) and not pairs
 
 
-def _texts_among(values: Iterable[Any]) -> Iterator[str]:
-    for value in values:
-        if isinstance(value, str | bytes):
-            yield value if isinstance(value, str) else value.decode(errors="replace")
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a number, a gap, or a text that reads as no number."""
+    if isinstance(value, str | bytes):
+        text = value if isinstance(value, str) else value.decode("latin-1")
+        with suppress(ValueError):
+            float(_THOUSANDS.sub("", text))
+            return False
+        return text.strip().lower() not in ("true", "false")
+    number = isinstance(value, Number) and not isinstance(value, bool)
+    return number or value is None or type(value).__name__ in ABSENT
 
 
-def _is_guessed(kind: Any) -> bool:
-    """Return whether whoever chose this type takes ``string`` where there is a word."""
-    return _marks_gaps(kind) and not _keeps_values(kind)
-
-
-def _marks_gaps(kind: Any) -> bool:
-    return type(getattr(kind, "na_value", None)).__name__ == "NAType"
-
-
-def _reads_as_number(text: str) -> bool:
-    with suppress(ValueError):
-        float(text.replace(",", ""))  # of decimals, or of thousands
-        return True
-    return text.strip().lower() in ("true", "false")
-
-
-def _parts_of(rows: Any) -> Iterator[tuple[Iterable[Any], bool]]:
-    """Yield values of columns, or of listed records; and if texts were asked for."""
+def _parts_of(rows: Any) -> Iterator[Iterable[Any]]:
+    """Yield the values of each column that may have texts, or of each listed record."""
     objects = isinstance(rows, np.ndarray) and rows.dtype == object and rows.ndim == 1
     if isinstance(rows, list | tuple) or objects:
-        yield from ((_values_of(row), False) for row in rows)
+        yield from map(_values_of, rows)
     elif hasattr(rows, "iloc"):
         for place, kind in enumerate(_types(rows)):
-            column = rows if rows.ndim == 1 else rows.iloc[:, place]
-            texts = column.astype(object) if kind.kind in "OUS" else ()
-            yield texts, _marks_gaps(kind)
+            if kind.kind in "OUS":
+                column = rows if rows.ndim == 1 else rows.iloc[:, place]
+                yield column.astype(object)
     elif isinstance(rows, np.ndarray) and rows.dtype.kind in "OUST":
-        yield rows.ravel().tolist(), False
+        yield rows.ravel().tolist()
 
 
 def _values_of(record: Any) -> list[Any]:

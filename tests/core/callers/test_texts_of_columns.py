@@ -1,5 +1,6 @@
 """One record with a word makes texts of all numbers of its column."""
 
+from decimal import Decimal
 from io import StringIO
 
 import numpy as np
@@ -14,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from privfeat import DPLeastSquares, PrivacyLedger, PublicColumns
-from privfeat.core.callers.forms import texts_vary
+from privfeat.core.callers.forms import values_vary as vary
+from privfeat.data.plain import with_floats
 from privfeat.exceptions import PrivacyError
 
 CELLS = [["3", "3.0", ""], ["1", "2.5"], ["True", "False"], ["1,200", "3"], ["1e5"]]
@@ -44,54 +46,86 @@ def test_texts_that_one_word_made_of_numbers_are_found(cells, boxed):
         lambda table: np.array(table.to_dict("records")),
         lambda table: [[("x", value)] for value in table["x"]],
     ):
-        assert texts_vary(form(beside))
-        assert not texts_vary(form(read(["ICU", "B2"])))
+        assert vary(form(beside))
+        assert not vary(form(read(["ICU", "B2"])))
 
 
-def test_columns_that_were_asked_for_as_texts_have_texts():
-    cells = ["3", "007", "2.5", "True", ""]
-    for kind in ("string", "category"):
-        table = read(cells, dtype="string").astype(kind)
-        assert not texts_vary(table)
-        assert not texts_vary(table["x"])
-
-
-GUESSES = {
+READ = {
+    "as it comes": read,
     "nullable": lambda *cells: read(*cells, dtype_backend="numpy_nullable"),
     "arrow": lambda *cells: read(*cells, dtype_backend="pyarrow"),
     "converted": lambda *cells: read(*cells).convert_dtypes(),
+    "strings": lambda *cells: read(*cells, dtype="string"),
+    "strings later": lambda *cells: read(*cells).astype("string"),
+    "texts alone later": lambda *cells: read(*cells).astype(
+        {} if pd.api.types.is_numeric_dtype(read(*cells)["x"]) else "string"
+    ),
+}
+SHARED = [
+    ["3", "1"],
+    ["2.5", ""],
+    ["True", "False"],
+    [str(10**17), ""],
+    ["007", "-0.0"],
+]
+
+
+@pytest.mark.parametrize("form", READ.values(), ids=READ)
+@pytest.mark.parametrize("cells", SHARED, ids=str)
+def test_values_that_neighbours_share_are_equal_where_both_are_taken(form, cells):
+    """Whatever the user lets pandas make of columns, after a look at all records."""
+    tables = form(cells), form(cells, "ICU"), form(cells, "9"), form(cells, "")
+    for kind in (None, "category", object):
+        typed = [table if kind is None else table.astype(kind) for table in tables]
+        taken = [with_floats(t.to_numpy(object))[:2] for t in typed if not vary(t)]
+        for rows in taken:
+            np.testing.assert_array_equal(rows, taken[0])
+        assert vary(typed[1])
+        assert not vary(typed[1], PublicColumns({"x": (0.0, 9.0)}))
+
+
+ODD = {
+    "truth values": (["yes", "no"], {"true_values": ["yes"], "false_values": ["no"]}),
+    "dates": (["2020-01-01", "2020-01-31"], {"parse_dates": ["x"]}),
+    "thousands": (["1.000.000", "2.000.000"], {"thousands": "."}),
+    "spaces": (["1 000", "2 000"], {"thousands": " "}),
+    "decimals": (["1.000,5", "2.000,5"], {"thousands": ".", "decimal": ","}),
 }
 
 
-@pytest.mark.parametrize("guess", GUESSES.values(), ids=GUESSES)
-@pytest.mark.parametrize("cells", [["3", "1"], ["2.5", ""], ["True", "False"]], ids=str)
-def test_who_guesses_that_texts_are_strings_has_numbers_that_are_found(guess, cells):
-    """Beside a word they are of the type ``string``, as if they were asked for."""
-    assert not texts_vary(guess(cells, "ICU"))
-    alone = guess(cells)
-    for form in (alone, alone["x"], alone.astype("category"), alone.assign(z="ICU")):
-        assert texts_vary(form)
-    assert not texts_vary(alone, PublicColumns({"x": (0.0, 9.0)}))
-    assert not texts_vary(alone.astype(float).assign(z="ICU"))
+@pytest.mark.parametrize(("cells", "options"), ODD.values(), ids=ODD)
+@pytest.mark.parametrize("more", [[], [""]], ids=["full", "gap"])
+def test_what_readers_are_told_to_read_is_refused_in_one_of_two_tables(
+    cells, options, more
+):
+    alone, beside = read(cells, *more, **options), read(cells, *more, "ICU", **options)
+    assert type(alone["x"][0]) is not type(beside["x"][0])
+    for form in (lambda table: table, lambda table: table.to_numpy().tolist()):
+        assert vary(form(alone)) or vary(form(beside))
 
 
-@pytest.mark.parametrize(
-    "cells", [["3", ""], ["3", "2.5"], [str(10**17), ""], ["-0.0"]], ids=str
-)
-def test_texts_of_whole_floats_are_found(cells):
-    """To make strings of a column later gives "3" without a gap, and "3.0" with one."""
-    assert texts_vary(read(cells).astype("string"))
+def test_what_is_neither_number_nor_text_is_refused():
+    gaps = [None, pd.NA, pd.NaT, np.nan]
+    for value in [*gaps, 3, 2.5, np.float32(1), Decimal(1), "ICU", b"ICU"]:
+        assert not vary([[value]])
+        assert not vary(pd.DataFrame({"x": pd.Series([value], dtype=object)}))
+    odd = [True, np.True_, pd.Timestamp(0), np.datetime64(0, "s"), pd.Timedelta(1)]
+    for value in [*odd, pd.Interval(0, 1), pd.Period("2020"), "0", b"1e5", " true "]:
+        assert vary([[value]])
+        assert vary(pd.DataFrame({"x": pd.Series([value], dtype=object)}))
+    assert vary(pd.get_dummies(pd.Series(["a", "b"])))
+    assert not vary(np.zeros((2, 2)))
 
 
 def test_what_takes_texts_alone_may_get_any():
     for step in (HashingVectorizer(), FeatureHasher(input_type="string")):
-        assert not texts_vary([["3"], ["ICU"]], step)
-        assert not texts_vary(np.array(["3", "ICU"]), step)
+        assert not vary([["3"], ["ICU"]], step)
+        assert not vary(np.array(["3", "ICU"]), step)
         with pytest.raises((AttributeError, TypeError)):
             step.transform([[3], [4]])
-    assert texts_vary([{"ward": "3"}], FeatureHasher())
-    assert not texts_vary(["3", "a text"])
-    assert not texts_vary([np.zeros((2, 2)), "a text"])
+    assert vary([{"ward": "3"}], FeatureHasher())
+    assert not vary(["3", "a text"])
+    assert not vary([np.zeros((2, 2)), "a text"])
 
 
 @pytest.fixture
@@ -116,6 +150,7 @@ HASHER = FeatureHasher(8)
 VARYING = {
     "a word": (read(WARDS, "ICU"), KNOWN),
     "a gap": (read(WARDS, "").astype("string").fillna(""), KNOWN),
+    "asked for": (read(WARDS, "ICU", dtype="string"), KNOWN),
     "beside others": (read(WARDS, "ICU").assign(n=1.0), BESIDE),
     "mappings": (read(WARDS, "ICU").to_dict("records"), HASHER),
     "rows": (read(WARDS, "ICU").to_numpy().tolist(), NAMELESS),
@@ -124,14 +159,14 @@ VARYING = {
 
 @pytest.mark.parametrize(("X", "step"), VARYING.values(), ids=VARYING)
 def test_a_ledger_refuses_texts_that_may_be_numbers(fit, X, step):
-    with pytest.raises(PrivacyError, match=r"types of columns.*dtype='string' in read"):
+    words = r"types of columns.*no texts that read as numbers"
+    with pytest.raises(PrivacyError, match=words):
         fit(X, step)
     assert fit.ledger.history == []
 
 
-def test_a_ledger_takes_texts_that_were_asked_for(fit):
-    for table in (read(WARDS, "ICU", dtype="string"), read(["A1", "B2"] * 10)):
-        assert fit(table, KNOWN)
-    assert fit(["a text", "3"] * 10, HashingVectorizer(n_features=8)) == 3
+def test_a_ledger_takes_texts_that_no_record_can_make(fit):
+    assert fit(read(["A1", "B2"] * 10), KNOWN)
+    assert fit(["a text", "3"] * 10, HashingVectorizer(n_features=8)) == 2
     wards = {"kind": "category", "categories": ["1", "2", "3", "ICU"]}
-    assert fit(read(WARDS, "ICU"), PublicColumns({"x": wards})) == 4
+    assert fit(read(WARDS, "ICU"), PublicColumns({"x": wards})) == 3
