@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from rivals import red_wine
+from sklearn.datasets import fetch_california_housing
 from sklearn.model_selection import train_test_split
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -32,6 +33,9 @@ GRADES = {
 # far it goes from there.
 DIAMONDS = {"carat": (1, 1), "depth": (60, 5), "table": (60, 5), "x": (5, 3)}
 DIAMONDS |= {"y": (5, 3), "z": (3, 2)}
+# Of income, age, rooms, bedrooms, people of a block, people of a house, place, value.
+CALIFORNIA = ((4, 4), (25, 25), (5, 3), (1, 0.5), (1500, 1500), (3, 2), (37, 5))
+CALIFORNIA += ((-119, 5), (2, 2))
 WINE = ((8, 3), (0.5, 0.3), (0.3, 0.3), (2.5, 2), (0.09, 0.05), (16, 12), (46, 40))
 WINE += ((0.997, 0.002), (3.3, 0.2), (0.65, 0.2), (10.5, 1.5), (5, 2))
 
@@ -76,6 +80,18 @@ def wine(packages: Path) -> tuple[np.ndarray, np.ndarray]:
     """
     columns = red_wine(packages).T
     scaled = [within(column, *how) for column, how in zip(columns, WINE, strict=True)]
+    found = np.stack(scaled, axis=1).astype(np.float32)
+    return found[:, :-1], found[:, -1]
+
+
+def california(home: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 20,640 blocks of California Housing, and the value of their houses.
+
+    ``home`` is scikit-learn's ``data_home``; without the set in it, it is downloaded.
+    """
+    rows = fetch_california_housing(data_home=home)
+    columns = (*rows.data.T, rows.target)
+    scaled = [within(c, *how) for c, how in zip(columns, CALIFORNIA, strict=True)]
     found = np.stack(scaled, axis=1).astype(np.float32)
     return found[:, :-1], found[:, -1]
 
