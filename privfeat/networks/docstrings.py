@@ -118,11 +118,12 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
     n_votes : int, default=1
         Views of each record whose scores are averaged for a prediction; 1 is the record
         itself.
-    frozen : tuple of str, int or "all_but_head", default=()
+    frozen : tuple of str, int, "all_but_head" or "all_but_last_block", default=()
         Beginnings of names of parameters that stay as they are; or how many groups of
         blocks do, with all that comes before them: 0 to 4 for a ViT, a ResNet or a
         MobileNetV2, of which 4 trains the head, and the last norm if there is one.
-        ``"all_but_head"`` trains the logits alone.
+        ``"all_but_head"`` trains the logits alone, ``"all_but_last_block"`` the last
+        block of layers and the norm behind it as well.
     weights : path or mapping of name to array, optional
         A ``.safetensors`` file of timm for ``vit_*``, ``resnet50``, ``nf_resnet50`` or
         ``mobilenetv2_100``, public: see `load_timm_weights`. Or ``parameters_`` of a

@@ -134,12 +134,11 @@ class DPSGDParameters(PrivateEstimator):
         self._check_clipping()
         check_bool("trust_model", self.trust_model)
         self._average()
-        if self.frozen != "all_but_head" and not isinstance(
-            self.frozen, tuple | Integral
-        ):
+        names = ("all_but_head", "all_but_last_block")
+        if self.frozen not in names and not isinstance(self.frozen, tuple | Integral):
             raise TypeError(
                 "frozen must be a tuple of beginnings of parameter names, a number of "
-                f"groups of blocks, or 'all_but_head', got {self.frozen!r}."
+                f"groups of blocks, {names[0]!r} or {names[1]!r}, got {self.frozen!r}."
             )
         if not isinstance(self.weights, str | os.PathLike | Mapping | None):
             raise TypeError(

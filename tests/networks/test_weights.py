@@ -244,6 +244,19 @@ def test_groups_of_blocks_stay(rngs, frozen, moving):
     assert not network.frozen_names(0)
 
 
+def test_last_block_is_all_that_moves_before_the_head(rngs, mobilenet):
+    """The norm behind it moves as well."""
+    vit = Network(ViT((4, 4, 1), 2, dim=6, depth=11, n_heads=1, rngs=rngs))
+    for network, first in ((vit, {"blocks/10", "norm"}), (mobilenet, {"blocks/4"})):
+        known = network if isinstance(network, Network) else Network(network)
+        moving = set(known.initial) - known.frozen_names("all_but_last_block")
+        found = {"/".join(n.split("/")[: 2 if "blocks" in n else 1]) for n in moving}
+        assert found == {"head", *first}
+    plain = Network(nnx.Sequential(nnx.Linear(2, 2, rngs=rngs)))
+    with pytest.raises(ValueError, match="all_but_last_block"):
+        plain.frozen_names("all_but_last_block")
+
+
 def test_convolution_before_the_head_is_of_the_last_group(mobilenet):
     assert mobilenet.group_sizes == (3, 2)
     network = Network(mobilenet)

@@ -88,17 +88,23 @@ class Network:
         """Return the parameters that stay: by beginnings of names, or by groups.
 
         A number of groups takes what comes before the blocks as well; 0 takes nothing.
-        ``"all_but_head"`` leaves the last layer. TypeError or ValueError if ``frozen``
-        is neither, or more than the network has groups, or leaves nothing.
+        ``"all_but_head"`` leaves the last layer, ``"all_but_last_block"`` the block, and
+        the norm, before it as well. TypeError or ValueError if ``frozen`` is neither,
+        or more than the network has groups, or leaves nothing.
         """
-        if frozen == "all_but_head":
-            names = {name for name in self.initial if not name.startswith(self.head)}
+        if isinstance(frozen, str):
+            block = (f"blocks/{sum(self.group_sizes) - 1}/", "norm/")
+            before = () if frozen == "all_but_head" else block
+            if before and not self.group_sizes:
+                raise ValueError("frozen='all_but_last_block' needs a model of blocks.")
+            moving = (self.head, *before)
+            names = {name for name in self.initial if not name.startswith(moving)}
         elif not isinstance(frozen, tuple):
             low, high = 0, len(self.group_sizes)
             n_groups = check_int("frozen", frozen, low=low, high=high)
             kept = sum(self.group_sizes[:n_groups])
             after = [f"blocks/{i}/" for i in range(kept, sum(self.group_sizes))]
-            moving = ("norm/", "head/", *after) if n_groups else ("",)
+            moving = ("norm/", self.head, *after) if n_groups else ("",)
             names = {name for name in self.initial if not name.startswith(moving)}
         else:
             names = {name for name in self.initial if name.startswith(frozen)}
