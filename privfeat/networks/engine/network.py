@@ -88,8 +88,8 @@ class Network:
         """Return the parameters that stay: by beginnings of names, or by groups.
 
         A number of groups takes what comes before the blocks as well; 0 takes nothing.
-        ``"all_but_head"`` leaves the last layer, ``"all_but_last_block"`` the block, and
-        the norm, before it as well. TypeError or ValueError if ``frozen`` is neither,
+        ``"all_but_head"`` leaves the last layer, ``"all_but_last_block"`` the block and
+        the norm before it as well. TypeError or ValueError if ``frozen`` is neither,
         or more than the network has groups, or leaves nothing.
         """
         if isinstance(frozen, str):
