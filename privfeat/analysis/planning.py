@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from privfeat._checks import check_choice, check_int, check_positive
 from privfeat._types import Adjacency
-from privfeat.analysis.curves import measured_accuracy, measured_on
+from privfeat.analysis.curves import accuracy_of_each_set, measured_accuracy
 from privfeat.core.accounting.conversions import gaussian_epsilon, gaussian_mu
 from privfeat.core.accounting.plan import PlannedRelease
 
@@ -269,11 +269,11 @@ def _recommend(
     lead = found[best].accuracy - found[first].accuracy
     if lead <= math.hypot(found[best].error, found[first].error):
         best = first
-    told = ", ".join(f"{name} {one.accuracy:.0%}" for name, one in found.items())
-    where = (
-        f"on images and texts, with about as many records a class, of {measured_on()}"
-    )
+    each = accuracy_of_each_set(best, n_samples / n_classes, epsilon)
+    told = ", ".join(f"{accuracy:.0%} of {name}" for name, accuracy in each.items())
     return (
         best,
-        f"measured {where}: {told}; your data will give other accuracies",
+        "on average the best, or as good, of what was measured with about as many "
+        f"records a class. It had right {told}; your own records may be harder than "
+        "all of these",
     )

@@ -9,25 +9,27 @@ def test_plan_says_noise_loss_and_what_to_use(run):
     status, out, _ = run(*PLAN)
     assert status == 0
     assert "DPFC              20 x gradient" in out
-    assert "2 times the records; or the loss of now with them at epsilon 0.4" in out
+    assert "2 times the records; with them, epsilon 0.4" in out
     assert "8192" in out
     assert "that they are equally common; of a rare class it says too" in out
     last = out.rstrip().splitlines()[-1]
-    assert last.startswith(
-        "use DPFC: measured on images and texts, with about as many records a class, "
-    )
+    assert last.startswith("use DPFC: on average the best, or as good, of what was")
+    assert "% of cifar10_128 (10 classes)" in last
+    assert " > " not in out
 
 
 def test_plan_says_what_more_records_buy(run):
     status, out, _ = run(*PLAN, "--data-factor", 10)
     assert status == 0
-    assert "10 times the records; or the loss of now with them at epsilon 0.0" in out
+    assert "10 times the records; with them, epsilon 0.0" in out
 
 
 def test_plan_says_where_its_loss_is_too_small(run):
     """It said 2.7 % of 1,200 images with 1,088 features, where half was lost."""
     few = "plan --n 1200 --d 1088 --classes 4 --epsilon 1".split()
-    assert "fewer than ten records for each feature" in run(*few)[1]
+    out = run(*few)[1]
+    assert "fewer than ten records for each feature: the true loss is larger" in out
+    assert " > 2.7% " in out
     assert "fewer than ten records" not in run(*PLAN)[1]
 
 

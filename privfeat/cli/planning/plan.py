@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LARGE_LOSS = 0.1  # from here on the estimate is too optimistic
 _MANY_FEATURES = """
-fewer than ten records for each feature: the true loss may be many times as large.
+fewer than ten records for each feature: the true loss is larger, perhaps many times.
 Measure it on public rows like yours: --public FILE."""
 _TOO_FEW = """
 too few records for this budget: expect worse, since few records also mean little
@@ -167,18 +167,18 @@ def _print_noise(args: Namespace, found: "Outlook") -> None:
     for row in found.estimators:
         _print_releases(row.estimator, row.releases, found.n_samples)
     print(_LOSSES)
+    few = found.n_samples < 10 * found.n_features
+    above = "> " if few else ""
     for row, more in zip(found.estimators, found.more_data, strict=True):
-        print(
-            f"  {row.estimator:15} {row.score_noise:18.4f} "
-            f"{percent(row.expected_loss):>8} {percent(more.expected_loss):>16}"
-        )
+        now, then = (f"{above}{percent(one.expected_loss)}" for one in (row, more))
+        print(f"  {row.estimator:15} {row.score_noise:18.4f} {now:>8} {then:>16}")
     print(
-        f"more data: {found.data_factor:g} times the records; or the loss of now with "
-        f"them at epsilon {found.same_noise_epsilon:.3g}"
+        f"more data: {found.data_factor:g} times the records; with them, epsilon "
+        f"{found.same_noise_epsilon:.3g} would give the loss of now"
     )
     if hopeless(found):
         print(_TOO_FEW)
-    elif found.n_samples < 10 * found.n_features:
+    elif few:
         print(_MANY_FEATURES)
     sys.stdout.flush()  # what follows takes longer
 
