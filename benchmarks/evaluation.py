@@ -75,7 +75,7 @@ def main() -> None:
         blank = [""] * len(FIGURES)
         held.append(["numbers, n=10,000", f"{epsilon:g}", *blank, *pairs(array)])
         print(*held[-1], flush=True)
-        for n in (2_000, 10_000):
+        for n in (500, 1_000, 2_000, 10_000):
             measure = partial(of_sets, n, epsilon, args.draws)
             array = np.array(kept.get(f"sets of {n}, {epsilon:g}", measure))
             error = array[:, 0].std(ddof=1) / math.sqrt(len(array))

@@ -11,10 +11,10 @@ import timm
 import torch
 from timm.data.config import resolve_model_data_config
 
-from privfeat.data.networks import KNOWN_NETWORKS
+from privfeat.data.networks import KNOWN_NETWORKS, KnownNetwork
 
 from .arguments import Network
-from .errors import OF_MODELS, ExtractError, one_line
+from .errors import OF_MODELS, ExtractError, one_line, say
 from .hub import quick_to_fail
 from .layers import Layers
 from .weights import digest_of_file, digest_of_state, load_checkpoint
@@ -59,6 +59,8 @@ def load_backbone(network: Network, crop: int) -> Backbone:
     cfg = getattr(model, "pretrained_cfg", {})
     if checkpoint is not None:
         load_checkpoint(model, checkpoint, cfg.get("classifier"))
+        if known and not (network.model_kwargs or network.mean or network.std):
+            _warn_of_twins(plain, known)
         digest, origin = digest_of_file(checkpoint), checkpoint.name
     else:
         digest = digest_of_state(model)
@@ -90,6 +92,19 @@ def load_backbone(network: Network, crop: int) -> Backbone:
             **({"layers": parts.names} if parts.stages else {}),
         },
     )
+
+
+def _warn_of_twins(name: str, known: KnownNetwork) -> None:
+    """Say which other names the same weights would fit, with worse features."""
+    others = [n for n, one in KNOWN_NETWORKS.items() if one.timm == known.timm]
+    others.remove(name)
+    if others:
+        say(
+            f"warning: these weights fit {' and '.join([name, *others])}, but "
+            "only one has the padding and the scale of the pixels that they were "
+            "trained with; by the other name features are worse without an error. See "
+            "where the weights come from, or try both on labelled public images."
+        )
 
 
 def _create(

@@ -95,9 +95,9 @@ def save(
     if not (pipeline or is_ours(estimator)):
         raise TypeError(
             f"estimator must be one of {known_names()}, or a Pipeline of steps of "
-            f"privfeat, got {type(estimator).__name__}. Save the estimator inside, or "
-            "keep a pickle of your own at home. ONNX has TemperatureScaling as well: "
-            "privfeat.export.export_onnx."
+            f"privfeat, got {type(estimator).__name__}. Save the estimator inside, and "
+            "threshold_ of a ConformalClassifier beside it, or keep a pickle of your "
+            "own at home. privfeat.export.export_onnx has TemperatureScaling as well."
         )
     written: Written = (written_pipeline if pipeline else written_model)(estimator)
     known = described(estimator)

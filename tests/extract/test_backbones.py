@@ -108,7 +108,10 @@ def test_a_name_of_train_has_its_padding_and_scale(images, network, tmp_path):
         ),
     ):
         given = ("--model", name, "--checkpoint", weights, "--splits", "test")
-        assert network(images, *given, *more, "--overwrite")[0] == 0
+        status, _, err = network(images, *given, *more, "--overwrite")
+        assert status == 0
+        twins = "mobilenetv2_100_same" in err and "features are worse" in err
+        assert twins is not bool(more)
         found[name, bool(more)] = open_features(tmp_path / "out.h5")["test"].X[:]
     ours = found["mobilenetv2_100_same", False]
     np.testing.assert_array_equal(ours, found["mobilenetv2_100", True])
