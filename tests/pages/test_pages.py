@@ -75,7 +75,8 @@ def names(first_fit, tmp_path, monkeypatch):
     shutil.copytree(folder, tmp_path / "pages")
     monkeypatch.chdir(tmp_path / "pages")
     # features of your photographs, where no weights are to be had
-    shutil.copy("quickstart/digits.h5", "photos.h5")
+    for photos in ("photos.h5", "one.h5", "two.h5"):
+        shutil.copy("quickstart/digits.h5", photos)
     # the table of its guide, and its declaration
     made = [b for b in blocks_of(STARTS["start/tables"]) if b.language == "python"]
     run_blocks(made, {})
