@@ -5,7 +5,9 @@ budget that has too little left; all statuses are in docs/reference/commands.md.
 """
 
 import argparse
+import atexit
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -80,7 +82,15 @@ def run_command() -> None:
             with suppress(OSError, ValueError):
                 print(end="", file=stream, flush=True)
         os._exit(status)
+    if "--distributed" not in sys.argv:  # which waits for the others
+        atexit.register(_end_in_peace)
     sys.exit(status)
+
+
+def _end_in_peace() -> None:
+    """Let no signal end a process whose work is done, with another status."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,7 +120,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise
             noted: list[str] = getattr(error, "__notes__", [])
             # of a charge, and of checkpoints; libraries add notes of their own
-            ends = ("its budget is spent.", "charged again.", terminal.NOTHING_CHARGED)
+            ends = ("its budget is spent.", "charged again.", *terminal.COSTS)
             cost = [note for note in noted if note.endswith(ends)]
             told = estimators.as_options(describe(error), args)
             print("privfeat: error:", told, *cost, file=STDERR)

@@ -96,8 +96,8 @@ def private_evaluation(
 
     What is computed of a record must depend on that record alone: estimators of
     privfeat predict so, on one core, and all others are called with one row at a time.
-    For these, texts that read as numbers are refused, but in columns of pandas' type
-    ``string``: elsewhere one word makes texts of all numbers of its column.
+    These get numbers as float64, or one text for each record, and nothing else: one
+    word makes texts of all numbers, truth values or dates of its column.
 
     A classifier with ``predict_proba`` is taken to predict the most probable class.
     ROC and its area are of two classes; of more, evaluate one class against the rest by

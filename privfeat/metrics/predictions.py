@@ -14,9 +14,9 @@ from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import check_values, plain_row, with_floats
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import check_kinds, places_of
+from privfeat.estimation.plain import frame_of, plain_records, reads_values
 from privfeat.persistence import is_ours
 
 # What is kept of predictions, row by row.
@@ -35,14 +35,12 @@ def rows_of(model: Any, X: Any) -> Any:
     """Return records as an array, of columns that the model was fitted to.
 
     Or as the table that they are, where parts of a model read columns by names. One
-    that is not ours sees numbers beside texts as floats, lest one gap, or half, change
-    how it sees the whole numbers of all others. TypeError for values that one record
-    may have made what they are (`check_values`).
+    that is not ours sees numbers as float64, or texts: `plain_records`, with its
+    TypeError.
     """
     X = frame_of(X)
     *_, first = parts = [*_inwards(model)]
-    if not all(map(is_ours, parts)):  # ours make numbers of texts
-        check_values(X, first)
+    ours = all(type(part).__module__.startswith("privfeat.") for part in parts)
     if without_data(hasattr, X, "columns"):  # whose order may be another
         if hasattr(first, "array_order"):
             with without_warnings():
@@ -53,29 +51,18 @@ def rows_of(model: Any, X: Any) -> Any:
         named = (each for each in _inwards(model) if hasattr(each, _NAMES))
         fitted = next(named, model)
         without_data(validate_data, fitted, X, reset=False, skip_check_array=True)
-        if _reads_names(model):
+        if ours and _reads_names(model):
             return X
     if isinstance(X, LazyFeatures):
-        return X[:]
+        X = X[:]
     if issparse(X):
         raise TypeError(
             "X must be dense to be measured, got a sparse matrix. Pass X.toarray()."
         )
-    rows = array_of_records(X)
-    mixed = rows.dtype.kind == "O" and not is_ours(model)
-    return with_floats(rows) if mixed else rows
-
-
-def frame_of(X: Any) -> Any:
-    """Return a table of pandas for one of Arrow or Polars; others as they are."""
-
-    def converted() -> Any:
-        has_names = hasattr(X, "columns") or hasattr(X, "column_names")
-        if has_names and not hasattr(X, "iloc") and hasattr(X, "to_pandas"):
-            return X.to_pandas()
-        return X
-
-    return without_data(converted)
+    if ours or reads_values(first, X):
+        return array_of_records(X)
+    rows = plain_records(X)
+    return rows if _reads_names(model) else array_of_records(rows)
 
 
 def _inwards(model: Any) -> Iterator[Any]:
@@ -138,7 +125,7 @@ def record_by_record(
     if ours and getattr(model, "predicts_by_record", False):
         chunks = iter([rows])
     elif hasattr(rows, "iloc"):
-        chunks = (plain_row(rows, place) for place in range(len(rows)))
+        chunks = (rows.iloc[place : place + 1] for place in range(len(rows)))
     # the names of columns were compared; chunks of arrays have none
     with one_thread_a_product(), without_warnings(UserWarning):
         for chunk in chunks:

@@ -18,7 +18,6 @@ from privfeat.pipeline.records import (
     number_of,
     numbers_of,
     rows_of,
-    rows_of_fit,
     through_public_steps,
 )
 from privfeat.pipeline.steps import Step, fitted_steps, read_steps
@@ -110,4 +109,4 @@ class PredictsBySteps(StepsView):
     def check_records(self, X: Any) -> None:
         """Raise what ``fit`` would refuse of ``X`` before it is charged."""
         steps = read_steps(self.steps)
-        through_public_steps(rows_of_fit(X, steps[0]), steps)
+        through_public_steps(rows_of(X, steps[0]), steps)

@@ -34,7 +34,7 @@ from privfeat.pipeline.records import (
     by_record,
     check_public_rows,
     number_of,
-    rows_of_fit,
+    rows_of,
     through_public_steps,
 )
 from privfeat.pipeline.steps import read_steps
@@ -116,13 +116,12 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
     loss (proved in ``privfeat.core.private_steps``). Users are protected, with
     ``groups``, by every step.
 
-    Numbers become float64 before any step, so that no record decides the type of
-    others, and texts that read as numbers are refused where a step would see them: one
-    word makes texts of a column. In columns of pandas' type ``string`` they are taken.
-    Public steps after a private one are fitted to a row of zeros; a record of
-    which one makes a number that is not finite gets a row of zeros there, since an
-    error would tell of it. Records that are sampled (``sampling_prob``) are refused:
-    their cost is not a part of rho.
+    A step that is not of privfeat gets numbers as float64, or one text for each record
+    (`privfeat.estimation.plain`), so that no record decides the type of others: one
+    word makes texts of a column. Public steps after a private one are fitted to a row
+    of zeros; a record of which one makes a number that is not finite gets a row of
+    zeros there, since an error would tell of it. Records that are sampled
+    (``sampling_prob``) are refused: their cost is not a part of rho.
 
     **Public.** The steps and all constructor parameters but ``random_state``; what each
     step takes as public; the number and names of features.
@@ -196,7 +195,7 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
         steps = read_steps(self.steps)
         keys, whole = KeyStream(seed_of(self.random_state)), self._whole()
         check_columns(y=y) if steps[0].reads_tables else check_columns(X=X, y=y)
-        rows = rows_of_fit(X, steps[0])
+        rows = rows_of(X, steps[0])
         if len(without_data(getattr, rows, "shape", ())) == 2:
             without_data(validate_data, self, X, skip_check_array=True)
         users = check_users(

@@ -13,18 +13,24 @@ from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
-from privfeat.data.plain import check_values, plain_row, with_floats
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.fitting import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
+from privfeat.estimation.plain import (
+    frame_of,
+    plain_records,
+    reads_values,
+    with_floats,
+)
 from privfeat.pipeline.steps import Step
 
 
 def rows_of(X: Any, first: Step) -> Any:
-    """Return what the first step is given: a table as it is where it reads tables.
+    """Return what the first step is given: no record decides how it sees the others.
 
-    Numbers become float64, lest one record decide the type of all others. TypeError for
-    what a step would iterate over in another order, or by its keys.
+    A table as it is for `PublicColumns`; `plain_records` for a declared step, and an
+    array for others. TypeError for what a step would iterate over in another order, or
+    by its keys, and as for `plain_records`.
     """
     if isinstance(X, Mapping | Set | str | bytes) and not sparse.issparse(X):
         raise TypeError(
@@ -35,26 +41,13 @@ def rows_of(X: Any, first: Step) -> Any:
         X = X[:]
     if sparse.issparse(X):
         X = canonical_rows(X)
-    if first.reads_tables:
-        return X
+    elif first.reads_tables:
+        return X if reads_values(first.inner, X) else plain_records(frame_of(X))
     if hasattr(first.estimator, "feature_names_in_"):  # declared: an array has no names
         with without_warnings():
             options = {"reset": False, "skip_check_array": True}
             without_data(validate_data, first.estimator, X, **options)
-    if sparse.issparse(X):
-        return X
-    return with_floats(array_of_records(X))
-
-
-def rows_of_fit(X: Any, first: Step) -> Any:
-    """Return `rows_of` records to learn from.
-
-    TypeError for values that may be others beside another record (`check_values`).
-    """
-    rows = rows_of(X, first)
-    if first.reads_tables:
-        check_values(rows, first.inner)
-    return rows
+    return X if sparse.issparse(X) else with_floats(array_of_records(X))
 
 
 def check_public_rows(step: Any, X: Any) -> None:
@@ -169,25 +162,9 @@ def without_data_of_others(step: Step, method: Callable[[Any], Any], rows: Any) 
 
 
 def _row(rows: Any, place: int) -> Any:
-    """Return one record; its types follow from its values, not from whole columns.
-
-    An array, or a table of pandas: numbers as float64, gaps as NaN, texts as they are.
-    Sparse rows are of float64 (`rows_of`). What a list holds is of that record already;
-    an array in it has the type of the one that it was cut of.
-    """
+    """Return one record, of rows whose types no other record decided (`rows_of`)."""
     one = slice(place, place + 1)
-    if isinstance(rows, list | tuple):
-        return [with_floats(r) if isinstance(r, np.ndarray) else r for r in rows[one]]
-    if sparse.issparse(rows):
-        return rows[one]
-    if not hasattr(rows, "iloc"):
-        if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "biufOUS":
-            raise TypeError(
-                "X must be an array of numbers or texts, a list or a table of pandas, "
-                f"got {type(rows).__name__}. Convert it."
-            )
-        return with_floats(rows[one])
-    return plain_row(rows, place)
+    return rows.iloc[one] if hasattr(rows, "iloc") else rows[one]
 
 
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:

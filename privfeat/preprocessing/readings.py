@@ -18,6 +18,13 @@ _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)\.0+")
 # As Python writes floats from 1e16 on.
 _HUGE = re.compile(r"-?[1-9](\.[0-9]+)?e\+[0-9]+")
+# As pyarrow reads whole numbers, too.
+_HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
+# What readers of tables take for a gap: all of them among numbers, some also in texts.
+GAPS = frozenset(
+    "#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,"
+    "None,n/a,nan,null".split(",")
+)
 _EXACT = 2**53  # from there on, floats stand for several whole numbers
 # Seconds in the long units of dates, and how many of the shortest are a microsecond.
 _LONG = {"W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0}
@@ -52,8 +59,10 @@ def category_of(value: Any) -> str:
 def as_number(text: str) -> str:
     """Return a category that reads as a number as a table of numbers has it.
 
-    "007" as "7" and "2.10" as "2.1"; another category as it is.
+    "007" as "7", "2.10" as "2.1" and "0x10" as "16"; another category as it is.
     """
+    if _HEXADECIMAL.fullmatch(text):
+        return str(int(text, 16))
     for read in (int, float):  # whole numbers are not rounded
         with suppress(TypeError, ValueError):
             number = read(text)

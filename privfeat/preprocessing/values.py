@@ -21,6 +21,7 @@ from privfeat.preprocessing.declaration import (
     Column,
 )
 from privfeat.preprocessing.readings import (
+    GAPS,
     as_number,
     category_of,
     seconds_of,
@@ -33,7 +34,8 @@ _RULES = {
     "integer": "whole numbers",
     "boolean": "true and false, yes and no, or 1 and 0",
     "category": "texts or numbers, as they are declared: codes such as 007 as texts "
-    "(pass dtype=str to read_csv), and codes of 2**53 and more not as floats, which "
+    "(pass dtype=str to read_csv), with no gaps beside a category such as NA (pass "
+    "keep_default_na=False), and codes of 2**53 and more not as floats, which "
     "one gap makes of a column of whole numbers",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
@@ -173,9 +175,12 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
 
     Readers of tables make numbers of all values of a column, or of none if one record
     has a letter. So numbers are refused where a text is declared that no number is
-    written as, and so are other texts that read as a number that is declared.
+    written as, and so are other texts that read as a number that is declared. Some make
+    gaps of "NA" and the like in columns of numbers alone: so gaps are refused where one
+    of these is declared.
     """
     known = {*column.categories, *column.texts}
+    marks = not GAPS.isdisjoint(column.categories)
     coded = any(as_number(text) != text for text in known)
     for value in values:
         if isinstance(value, str):
@@ -184,6 +189,8 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
                 raise TypeError("not as declared")
         elif coded and _is_number(value) and value == value:
             raise TypeError("a number")
+        elif marks and _absent(column, value):
+            raise TypeError("a gap")
 
 
 def _is_number(value: Any) -> bool:
@@ -195,7 +202,10 @@ def _absent(column: Column, value: Any) -> bool:
     if value is None or type(value).__name__ in ABSENT:
         return True
     text, number = isinstance(value, str), _is_number(value)
-    if (text and not value.strip()) or (number and value != value):
+    if text and (name := value.strip()) not in column.categories:
+        if not name or name in GAPS:
+            return True
+    elif number and value != value:
         return True
     with suppress(TypeError):
         return (text or number) and category_of(value) in column.texts

@@ -207,7 +207,7 @@ def _count_rows(X: Any) -> int:
 
 
 def _text(one: Any) -> str | None:
-    """Return an id as a text: 3, "3", b"3", "003" and "3.0" are one.
+    """Return an id as a text: 3, "3", b"3", "003", "3.0" and "0x3" are one.
 
     Readers of tables make them so, unless one record has a gap, or a letter. None for a
     number that was rounded or shortened.
@@ -220,8 +220,9 @@ def _text(one: Any) -> str | None:
         name = user_of(one) or str.__str__(one)
     except ValueError:
         return None
-    with suppress(ValueError):
-        return str(int(name))
+    for base in (10, 16 if "x" in name.lower() else 10):
+        with suppress(ValueError):
+            return str(int(name, base))
     return name
 
 

@@ -28,8 +28,8 @@ from privfeat.estimation.inputs import (
     floats_of,
 )
 from privfeat.estimation.names import check_names, names_of
+from privfeat.estimation.plain import frame_of
 from privfeat.exceptions import UnsupportedEventError
-from privfeat.metrics.predictions import frame_of
 
 BUDGET = ("epsilon", "delta", "rho", "noise_multiplier", "accounting", "adjacency")
 # What the search sets itself, or what its guarantee needs all runs to share.

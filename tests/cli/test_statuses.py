@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -86,7 +87,7 @@ def test_page_lists_the_fields_of_every_verb_that_speaks_json():
 
 def test_page_lists_every_status():
     listed = re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.M)
-    assert listed == "0 1 2 3 130 134 137 143".split()
+    assert listed == "0 1 2 3 129 130 134 137 143".split()
 
 
 def test_status_0_is_of_what_was_done(run, model):
@@ -127,18 +128,42 @@ def test_status_3_is_of_a_budget_that_has_too_little_left(run, features, tmp_pat
     assert err.splitlines()[-1].endswith("Nothing was charged.")
 
 
-def test_status_143_is_of_sigterm(run, plant):
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_statuses_above_128_are_of_signals(run, plant, name):
     """Whoever called the command gets its own answer to the signal back."""
+    number = getattr(signal, name, None)
+    if number is None:
+        pytest.skip("Windows has no such signal")
 
     def end(path):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
         time.sleep(60)
 
     plant("load of a statement", end)
-    status, _, err = run("statement", "m")
-    assert status == 143
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        status, _, err = run("statement", "m")
+        assert signal.getsignal(number) == signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
+    assert status == 128 + number
     assert err.startswith("privfeat: interrupted.")
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+@pytest.mark.slow
+def test_a_signal_after_the_work_changes_nothing(tmp_path):
+    """It ended the process with a traceback, or with -2 and without a line."""
+    ends = tmp_path / "ends.py"
+    ends.write_text(
+        "import atexit, os, signal, sys\n"
+        "from privfeat.cli import run_command\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['privfeat', '--completion', 'bash']\n"
+        "run_command()\n"
+    )
+    done = subprocess.run([sys.executable, ends], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
 
 
 @pytest.fixture

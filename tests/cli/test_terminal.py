@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privfeat import BudgetExceededError, DPLeastSquares, PrivacyLedger
-from privfeat.cli.shared.terminal import charged_within
+from privfeat.cli.shared.terminal import ASK_LEDGER, charged_within
 from tests.cli.tiny import fit_arguments
 
 
@@ -103,7 +103,11 @@ def test_a_failure_is_not_called_free_once_anyone_has_charged(two_ledgers):
     assert told == ["Nothing was charged."]
 
 
-def test_nothing_is_said_of_a_ledger_that_cannot_be_read(two_ledgers, tmp_path):
+def test_a_ledger_that_cannot_be_read_any_more_is_to_be_asked(two_ledgers, tmp_path):
     ours, _ = two_ledgers
-    (tmp_path / "x").write_bytes(b"damaged")
+
+    def damage():
+        (tmp_path / "x").write_bytes(b"damaged")
+
+    assert notes_of(ValueError("no"), ours, damage) == [ASK_LEDGER]
     assert notes_of(ValueError("no"), ours) == []

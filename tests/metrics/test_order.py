@@ -105,12 +105,13 @@ class Written(ClassifierMixin, BaseEstimator):
 @pytest.mark.filterwarnings("ignore:X has feature names")
 @pytest.mark.parametrize("gap", [2, 2.5, None, np.nan])
 def test_one_record_does_not_change_how_a_model_sees_the_others(gap):
-    """One gap makes floats of the whole numbers of a column."""
-    plain = pd.DataFrame({"a": [2] * 400, "b": ["pain"] * 400})
+    """One half, or gap, makes floats of the whole numbers of a column."""
+    plain = pd.DataFrame({"a": [2] * 400, "b": [7] * 400})
     model = Written().fit(None, [0, 1])
-    last = pd.DataFrame({"a": [gap], "b": ["pain"]})
+    last = pd.DataFrame({"a": [gap], "b": [7]})
     for table in (plain, pd.concat([plain, last], ignore_index=True)):
-        for X in (table, np.asarray(table)):
+        lists = table.to_numpy().tolist(), [row for _, row in table.iterrows()]
+        for X in (table, np.asarray(table), np.asarray(table, object), *lists):
             y = np.ones(len(X), int)
             found = private_evaluation(model, X, y, random_state=0, epsilon=8.0)
             assert found.accuracy.value > 0.9
@@ -146,7 +147,7 @@ def test_columns_may_stand_in_any_order_whatever_is_around_a_pipeline(
 def test_a_model_whose_parts_read_names_gets_rows_of_the_table(declared_columns, gap):
     """Each of types that follow from itself: one gap elsewhere changes none."""
     model, frame, y = declared_columns
-    frame = frame.assign(kind=np.where(y, "yes", "no"), n=2)
+    frame = frame.assign(kind=np.where(y, 3, 7), n=2)
     encoder = OneHotEncoder(handle_unknown="ignore")
     parts = [("declared", model[0], ["b", "a"]), ("other", encoder, ["kind", "n"])]
     outer = make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, y)

@@ -48,7 +48,7 @@ def test_a_pipeline_of_a_table_is_evaluated_privately():
 @pytest.fixture
 def wards():
     age = np.random.default_rng(0).normal(50.0, 9.0, size=80)
-    return pd.DataFrame({"ward": ["a", "b"] * 40, "age": age}), np.tile([0, 1], 40)
+    return pd.DataFrame({"ward": [3, 7] * 40, "age": age}), np.tile([0, 1], 40)
 
 
 def after_columns_by_name(table, other=None):

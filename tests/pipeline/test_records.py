@@ -107,22 +107,8 @@ def test_a_gap_in_a_table_is_nan_whatever_stands_for_it():
     step = frozen(lambda X: X.to_numpy(np.float64))
     gap = [np.nan]
     np.testing.assert_array_equal(
-        by_record(step, table), [[1.0], gap, gap, gap, gap, [2.0]]
+        by_record(step, rows_of(table, step)), [[1.0], gap, gap, gap, gap, [2.0]]
     )
-
-
-def test_dates_of_a_list_reach_a_step_as_dates():
-    days = list(np.array([["2020-01-01"], ["2020-01-31"]], "datetime64[D]"))
-    first, day = np.datetime64("2020-01-01"), np.timedelta64(1, "D")
-    step = frozen(lambda X: [(X[0] - first) / day])
-    made = by_record(step, days).astype(int)
-    np.testing.assert_array_equal(made, [[0], [30]])
-
-
-def test_an_array_of_dates_is_refused_row_by_row():
-    days = np.array([["2020-01-01"], ["2020-01-31"]], "datetime64[D]")
-    with pytest.raises(TypeError, match="X must be an array of numbers or texts"):
-        by_record(frozen(lambda X: X), days)
 
 
 def test_sparse_rows_stay_sparse():

@@ -33,7 +33,7 @@ def made(declared, *values):
 
 
 NUMBER = column("numeric", bounds=[-2, 2])
-ABSENT = (None, np.nan, "", "  ", pd.NA, pd.NaT, Decimal("NaN"))
+ABSENT = (None, np.nan, "", "  ", pd.NA, pd.NaT, Decimal("NaN"), "NA", " null ", "#N/A")
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,10 @@ def test_a_step_with_a_fitted_model_in_it_is_one_private_step(ledger, labelled):
 @pytest.mark.parametrize("kind", ["columns", "remainder", "union"])
 def test_a_part_beside_a_private_one_is_tried_before_the_charge(ledger, kind, method):
     """The private part was charged and lost when the part after it refused a record."""
-    X = pd.DataFrame({"age": np.linspace(-1.0, 1.0, 60), "ward": ["a", "b"] * 30})
-    bad = X.replace({"ward": {"b": "c"}})
+    X = pd.DataFrame({"age": np.linspace(-1.0, 1.0, 60), "ward": [1.0, 2.0] * 30})
+    bad = X.replace({"ward": {2.0: 3.0}})
     scale = DPStandardScaler(bounds=(-2, 2), rho=0.005, ledger=ledger)
-    ward = PublicColumns({"ward": {"kind": "category", "categories": ["a", "b"]}})
+    ward = PublicColumns({"ward": {"kind": "category", "categories": [1, 2]}})
     if kind == "union":
         age = FrozenEstimator(FunctionTransformer(lambda rows: rows[["age"]]))
         only = FunctionTransformer(lambda rows: rows[["ward"]])

@@ -15,17 +15,31 @@ from privfeat.exceptions import BudgetExceededError, LedgerError
 if TYPE_CHECKING:
     from privfeat import PrivacyLedger
 
-INTERRUPTED = (130, 143)  # exit statuses after SIGINT and SIGTERM
 NOTHING_CHARGED = "Nothing was charged."
+ASK_LEDGER = (
+    "The ledger cannot be read now. Whether this was charged, its history says: ask it "
+    "by privfeat budget history."
+)
+COSTS = (NOTHING_CHARGED, ASK_LEDGER)
+
+
+# SIGTERM, as a scheduler sends it, and SIGHUP of a connection that is lost, which
+# Windows does not know.
+_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+INTERRUPTED = tuple(128 + number for number in (signal.SIGINT, *_ENDS))
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as a scheduler sends it: a command ends as by Ctrl-C."""
+    """SIGTERM or SIGHUP: a command ends as by Ctrl-C."""
+
+    def __init__(self, number: int = signal.SIGTERM) -> None:
+        super().__init__()
+        self.number = number
 
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Raise `Terminated` in the body at SIGTERM, unless the caller answers it.
+    """Raise `Terminated` in the body at SIGTERM or SIGHUP, unless the caller answers.
 
     Python drops what a signal raises in a callback of the garbage collector, and so
     may anything that C calls. Then the signal is sent until it is answered, SIGINT as
@@ -38,7 +52,7 @@ def ended_by_signals() -> Iterator[None]:
 
     def end(number: int, *_: object) -> None:
         answered.set()
-        raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
     def send_again(found: "sys.UnraisableHookArgs") -> None:
         if not isinstance(found.exc_value, KeyboardInterrupt):
@@ -46,8 +60,7 @@ def ended_by_signals() -> Iterator[None]:
             return
         while True:  # the next one may come while this runs, and be dropped as well
             try:
-                terminated = isinstance(found.exc_value, Terminated)
-                number = signal.SIGTERM if terminated else signal.SIGINT
+                number = getattr(found.exc_value, "number", signal.SIGINT)
                 answered.clear()
                 if number not in own:  # nobody here hears of the answer: once
                     threading.Timer(0.02, _send, [number]).start()
@@ -59,7 +72,7 @@ def ended_by_signals() -> Iterator[None]:
                 continue
 
     usual = {
-        signal.SIGTERM: signal.SIG_DFL,
+        **dict.fromkeys(_ENDS, signal.SIG_DFL),
         signal.SIGINT: signal.default_int_handler,
     }
     own = {n: answer for n, answer in usual.items() if signal.getsignal(n) == answer}
@@ -92,7 +105,7 @@ def _send(number: signal.Signals) -> None:
 def status_of(error: BaseException) -> int:
     """Return the exit status of a command that ended so: docs/reference/commands.md."""
     if isinstance(error, KeyboardInterrupt):
-        return 143 if isinstance(error, Terminated) else 130
+        return 128 + getattr(error, "number", signal.SIGINT)
     return 3 if isinstance(error, BudgetExceededError) else 1
 
 
@@ -115,16 +128,18 @@ def warn(sentence: str) -> None:
 def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
     """Note of what fails in the body before its charge that nothing was charged.
 
-    Where another command charges it meanwhile, or it cannot be read, nothing is noted,
-    but of a fit that the budget has no room for.
+    Where another command charges it meanwhile nothing is noted, but of a fit that the
+    budget has no room for; where the ledger cannot be read any more, how to ask it.
     """
     before = _charges(ledger)
     try:
         yield
     except Exception as error:
-        refused = isinstance(error, BudgetExceededError)
-        if refused or (before is not None and _charges(ledger) == before):
+        after, told = _charges(ledger), getattr(error, "__notes__", ())
+        if isinstance(error, BudgetExceededError) or (after == before is not None):
             error.add_note(NOTHING_CHARGED)
+        elif before is not None and after is None and not told:
+            error.add_note(ASK_LEDGER)
         raise
 
 

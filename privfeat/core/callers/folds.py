@@ -19,11 +19,10 @@ import numpy as np
 from jaxtyping import Int
 
 from privfeat._types import Adjacency
-from privfeat.core.callers.forms import form_varies, values_vary
+from privfeat.core.callers.forms import form_varies
 from privfeat.core.callers.stack import Caller, callers
 from privfeat.core.callers.stateless import (
     CONTAINERS,
-    DECLARED,
     chooses_columns,
     first_to_learn,
     is_exactly,
@@ -63,7 +62,7 @@ _ONE_TYPE = (
     "One record makes floats of a column of whole numbers, or texts of its numbers, "
     "and steps may compute otherwise with those. Pass all numbers as floats of one "
     "type, as by X.astype(float) or np.asarray(X, float), sparse ones after "
-    "X.sum_duplicates(), and no texts that read as numbers; or begin with "
+    "X.sum_duplicates(), and texts alone, one for each record; or begin with "
     "privfeat.PublicColumns; or use privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"
@@ -120,8 +119,9 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
         if (step := first_to_learn(steps)) is not None:
             what = f"what {type(step).__name__} learned from all of them"
             return Uncovered(what, _LEARN_NOTHING)
-        given = "y" if module == "sklearn.compose._target" else "X"
-        if steps and _types_vary(names.get(given), steps[0]):
+        targets = module == "sklearn.compose._target"
+        given = names.get("y" if targets else "X")
+        if steps and form_varies(given, steps[0], targets=targets):
             return Uncovered("the types of columns", _ONE_TYPE)
         if module != _JOBS:
             job, rows = f"{module}.{function}", names.get("train")
@@ -135,12 +135,6 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             "in the place of its folds.",
         )
     return None
-
-
-def _types_vary(rows: Any, first: Any) -> bool:
-    """Return whether one record may decide in which type the first step gets others."""
-    declared = is_exactly(first, DECLARED)
-    return not declared and (form_varies(rows) or values_vary(rows, first))
 
 
 def _remedy(around: Sequence[Caller]) -> str:

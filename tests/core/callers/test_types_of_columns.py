@@ -17,7 +17,6 @@ from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
     Normalizer,
-    OneHotEncoder,
     StandardScaler,
 )
 
@@ -36,16 +35,11 @@ TABLE = pd.DataFrame(WHOLE).set_axis([*"abc"], axis=1)
 FLOATS = TABLE.astype(float)
 TEXTS = ["Bonn", "Kiel"] * 20
 STRINGS = pd.Series(TEXTS, dtype="string", name="city")
-ENCODER = OneHotEncoder(sparse_output=False).fit(STRINGS.astype(object).to_frame())
-CITY = FrozenEstimator(ENCODER)
 SCALED = FrozenEstimator(StandardScaler().fit(WHOLE))
 
 
 def columns(step, chosen, **others):
     return ColumnTransformer([("a", step, chosen)], sparse_threshold=0, **others)
-
-
-BESIDE = columns(CITY, ["city"], remainder=SQUARE)
 
 
 @pytest.fixture
@@ -116,8 +110,7 @@ TAKEN = {
     "table": (FLOATS.astype(np.float32), Normalizer()),
     "texts": (TEXTS, HashingVectorizer(n_features=4)),
     "array of texts": (np.array(TEXTS), HashingVectorizer(n_features=4)),
-    "strings": (FLOATS.assign(city=STRINGS), columns(CITY, ["city"])),
-    "categories": (FLOATS.assign(city=STRINGS.astype("category")), BESIDE),
+    "strings": (STRINGS, HashingVectorizer(n_features=4)),
 }
 
 

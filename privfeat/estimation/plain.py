@@ -1,0 +1,120 @@
+"""Records as steps and models of others see them: numbers as float64, or texts.
+
+One gap, or one half, makes floats of the whole numbers of a column, and one word makes
+texts of them. So no type of a table, an array or a list is kept.
+"""
+
+from collections.abc import Mapping
+from numbers import Number
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfeat._messages import array_of, without_data
+from privfeat.core.callers.forms import ABSENT, are_texts, hashes_texts
+from privfeat.core.callers.stateless import DECLARED, is_exactly
+from privfeat.estimation.inputs import array_of_records
+
+_NUMBERS_ALONE = (
+    "X must hold rows of numbers, or one text for each record, for a step or a model "
+    "that is not of privfeat, got other values: one word makes texts of all numbers, "
+    "truth values or dates of its column, and so changes what is made of all records. "
+    "PublicColumns makes numbers of the columns of a table. Pass a column of texts by "
+    "itself and without gaps, as table['text'].fillna('')."
+)
+
+
+def plain_records(X: Any) -> Any:
+    """Return records in the one form that they have beside any others.
+
+    Numbers, also those in objects, as float64, gaps among them as NaN: an array of
+    shape (n_samples, n_features), a table with the same columns, or mappings of names
+    to them. Images keep their type. Texts, one for each record, as an array of objects.
+
+    TypeError for other values, and for numbers that do not stand in rows.
+
+    *Proof.* Let neighbours that are both taken share a record. If it is one text in one
+    of them, all records there are texts, and in the other it is no row of numbers, so
+    the same text. Else it is numbers in both, and each becomes float64 by itself.
+    """
+    if without_data(are_texts, X):
+        texts = np.empty(len(X), object)
+        texts[:] = without_data(list, X)
+        return texts
+    listed = isinstance(X, list | tuple) and len(X) > 0
+    if listed and all(isinstance(record, Mapping) for record in X):
+        return [{name: float(_float(v)) for name, v in one.items()} for one in X]
+    if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
+        columns = [_floats(X.iloc[:, place]) for place in range(X.shape[1])]
+        rows = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
+        return type(X)(rows, columns=X.columns)
+    rows = array_of_records(X)
+    return _floats(rows) if rows.ndim < 3 else rows
+
+
+def reads_values(first: Any, X: Any) -> bool:
+    """Return whether the first step sees to each value by itself: `PublicColumns` does.
+
+    And so do hashing steps of scikit-learn of rows without texts for numbers.
+    """
+    return is_exactly(first, DECLARED) or bool(without_data(hashes_texts, first, X))
+
+
+def frame_of(X: Any) -> Any:
+    """Return a table of pandas for one of Arrow or Polars; others as they are."""
+
+    def converted() -> Any:
+        has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        if has_names and not hasattr(X, "iloc") and hasattr(X, "to_pandas"):
+            return X.to_pandas()
+        return X
+
+    return without_data(converted)
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    """Return numbers as float64; or raise TypeError."""
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+        found = array_of(values, np.float64)
+    else:
+        found = without_data(lambda: np.array(values, object))
+        listed = [_float(value) for value in found.ravel().tolist()]
+        found = without_data(np.array, listed, np.float64).reshape(found.shape)
+    if isinstance(values, np.ndarray) and found.ndim != 2:
+        raise TypeError(_NUMBERS_ALONE)
+    return found
+
+
+def _float(value: Any) -> Any:
+    if value is None or type(value).__name__ in ABSENT:
+        return np.nan
+    if not isinstance(value, Number | np.bool_) or isinstance(value, complex):
+        raise TypeError(_NUMBERS_ALONE)
+    return value
+
+
+def with_floats(array: Any) -> Any:
+    """Return what a step made of one record, or more: numbers as float64.
+
+    Beside texts, as objects that are floats.
+    """
+    if array.dtype.kind in "biuf":
+        return without_data(array.astype, np.float64)
+    if array.dtype.kind not in "OUS":
+        return array
+    plain = np.empty(array.shape, object)
+
+    def fill() -> None:
+        plain.ravel()[:] = [_plain(value) for value in array.flat]
+
+    without_data(fill)  # an object of the user may raise
+    numbers = all(isinstance(value, float) for value in plain.flat)
+    return plain.astype(np.float64) if numbers else plain
+
+
+def _plain(value: Any) -> Any:
+    if value is None or type(value).__name__ in ABSENT:
+        return np.nan
+    number = isinstance(value, Number | np.bool_) and not isinstance(value, complex)
+    return float(value) if number else value

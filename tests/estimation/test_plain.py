@@ -1,0 +1,83 @@
+"""Records in one form: no record decides that of others."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privfeat.estimation.plain import plain_records, with_floats
+
+
+@pytest.mark.parametrize("more", [2.5, None, np.nan, True, Decimal(3), 2**70])
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda table: table,
+        lambda table: table.astype(object),
+        lambda table: table.to_numpy(),
+        lambda table: table.to_numpy().tolist(),
+        lambda table: [row for _, row in table.iterrows()],
+        lambda table: table.to_dict("records"),
+    ],
+)
+def test_one_value_changes_no_other(more, convert):
+    alone, beside = (pd.DataFrame({"x": [1, 2, *m]}) for m in ([], [more]))
+    one, two = (plain_records(convert(table)) for table in (alone, beside))
+    assert len(two) == 3
+    for rows in (one, two):
+        if isinstance(rows, list):
+            assert rows[:2] == [{"x": 1.0}, {"x": 2.0}]
+            assert all(type(each["x"]) is float for each in rows)
+        else:
+            assert np.asarray(rows).dtype == np.float64
+            np.testing.assert_array_equal(np.asarray(rows)[:2], [[1.0], [2.0]])
+
+
+def test_a_table_keeps_its_names():
+    table = pd.DataFrame({"b": [1], "a": pd.array([None], "Int64")}, index=[7])
+    assert [*plain_records(table).columns] == ["b", "a"]
+    sparse = pd.DataFrame({"a": pd.arrays.SparseArray([0.0, 2.0])})
+    np.testing.assert_array_equal(plain_records(sparse), [[0.0], [2.0]])
+    assert plain_records(table[[]]).shape == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["3", b"3", pd.Timestamp(0), pd.Timedelta(1), pd.Interval(0, 1), object(), [1], 1j],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_values_are_refused(value):
+    array = np.empty((2, 1), object)
+    array[:, 0] = [1.0, value]
+    for X in (array, pd.DataFrame(array), [{"x": 1.0}, {"x": value}]):
+        with pytest.raises(TypeError, match="must hold"):
+            plain_records(X)
+
+
+def test_numbers_stand_in_rows_and_images_keep_their_type():
+    for X in (np.zeros(3), [1.0, 2.0], pd.Series([1, 2])):
+        with pytest.raises(TypeError, match="rows of numbers"):
+            plain_records(X)
+    images = np.zeros((2, 3, 3, 1), np.uint8)
+    assert plain_records(images).dtype == np.uint8
+
+
+class Odd:
+    """An object of a user."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("secret")
+
+    def __float__(self):
+        raise RuntimeError("secret")
+
+
+def test_what_an_object_raises_is_not_shown():
+    odd = np.empty((1, 1), object)
+    odd[0, 0] = Odd()
+    for convert in (plain_records, with_floats):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            convert(odd)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__context__ is None
