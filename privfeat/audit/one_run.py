@@ -45,7 +45,7 @@ class OneRunResult:
     def __str__(self) -> str:
         """Return one line."""
         return (
-            f"epsilon >= {self.epsilon_lower:.3g} with confidence {self.confidence:g}"
+            f"epsilon >= {self.epsilon_lower:.3g} with confidence {self.confidence:.8g}"
             f", claimed {self.epsilon_claimed:.3g}, at delta {self.delta:.3g} "
             f"({self.n_correct} of {self.n_guesses} guesses right, {self.n_canaries} "
             "canaries)"

@@ -114,3 +114,12 @@ def test_write_features_stores_many_class_names(tmp_path, arrays):
     names = [f"class number {i} of a very long list" for i in range(21_843)]
     write_features(tmp_path / "a.h5", arrays, class_names=names)
     assert open_features(tmp_path / "a.h5").class_names == tuple(names)
+
+
+@pytest.mark.parametrize("user", [-1, -(2**63), 2**63])
+def test_users_that_a_fit_would_refuse_are_not_written(tmp_path, user):
+    """It was found after the whole file; numbers from 2**63 on became others."""
+    kind = np.uint64 if user > 0 else np.int64
+    groups = np.array([1, user], kind)
+    with pytest.raises(ValueError, match="groups must"):
+        write_features(tmp_path / "f.h5", {"train": (np.eye(2), [0, 1], groups)})

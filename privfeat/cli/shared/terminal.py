@@ -23,14 +23,18 @@ ASK_LEDGER = (
 COSTS = (NOTHING_CHARGED, ASK_LEDGER)
 
 
-# SIGTERM, as a scheduler sends it, and SIGHUP of a connection that is lost, which
-# Windows does not know.
-_ENDS = (signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+# SIGTERM, as a scheduler sends it, SIGHUP of a connection that is lost, and SIGXCPU of
+# a limit of processor time; Windows does not know the last two.
+_POSIX = ("SIGHUP", "SIGXCPU")
+_ENDS = (
+    signal.SIGTERM,
+    *(getattr(signal, name) for name in _POSIX if hasattr(signal, name)),
+)
 INTERRUPTED = tuple(128 + number for number in (signal.SIGINT, *_ENDS))
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP: a command ends as by Ctrl-C."""
+    """SIGTERM, or another signal to end: a command ends as by Ctrl-C."""
 
     def __init__(self, number: int = signal.SIGTERM) -> None:
         super().__init__()
@@ -39,7 +43,7 @@ class Terminated(KeyboardInterrupt):
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Raise `Terminated` in the body at SIGTERM or SIGHUP, unless the caller answers.
+    """Raise `Terminated` in the body at SIGTERM and the like, unless answered already.
 
     Python drops what a signal raises in a callback of the garbage collector, and so
     may anything that C calls. Then the signal is sent until it is answered, SIGINT as

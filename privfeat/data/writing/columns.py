@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
+from privfeat.data.users import ids_of
 
 
 def as_columns(
@@ -51,6 +52,10 @@ def as_columns(
             raise ValueError(
                 f"{name} must be integers, one per row, got another shape or type."
             )
+        if array.dtype == np.uint64 and (array >= 2**63).any():
+            raise ValueError(f"{name} must be below 2**63, got a larger number.")
+        if name == "groups":
+            array = ids_of(array)
         if indicator and not np.isin(array, (0, 1)).all():
             raise ValueError("labels of shape (n, m) must be zeros and ones.")
         columns[name] = array.astype(np.uint8 if indicator else np.int64)

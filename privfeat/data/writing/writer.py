@@ -153,9 +153,10 @@ class FeatureWriter:
         features : array-like of shape (m, n_features)
             Converted to ``dtype``, finite after that.
         labels : array-like of shape (m,) int, or (m, k) of zeros and ones
-            One entry per row.
+            One entry per row; of rows to predict, which have none, -1.
         groups : array-like of shape (m,) int, optional
-            Given for all rows of a split or for none.
+            The number of the user of each row, different for different users, below
+            2**63; not -1, which stands for nobody. For all rows of a split or for none.
         skipped : iterable of str
             Records among these that gave no row: counted, not kept.
 
