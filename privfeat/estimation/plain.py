@@ -36,7 +36,8 @@ def plain_records(X: Any) -> Any:
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in one
     of them, all records there are texts, and in the other it is no row of numbers, so
-    the same text. Else it is numbers in both, and each becomes float64 by itself.
+    the same text. Else it is numbers in both, and each becomes float64 by itself. (Of
+    images the type is as they were stored: ``docs/guides/unnoticed.md``.)
     """
     if without_data(are_texts, X):
         texts = np.empty(len(X), object)
