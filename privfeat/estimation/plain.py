@@ -30,14 +30,15 @@ def plain_records(X: Any) -> Any:
 
     Numbers, also those in objects, as float64, gaps among them as NaN: an array of
     shape (n_samples, n_features), a table with the same columns, or mappings of names
-    to them. Images keep their type. Texts, one for each record, as an array of objects.
+    to them. Images of bytes stay bytes. Texts, one for each record, are an array of
+    objects.
 
     TypeError for other values, and for numbers that do not stand in rows.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in one
     of them, all records there are texts, and in the other it is no row of numbers, so
-    the same text. Else it is numbers in both, and each becomes float64 by itself. (Of
-    images the type is as they were stored: ``docs/guides/unnoticed.md``.)
+    the same text. Else it is numbers in both, and each becomes float64 by itself. (But
+    that images are bytes is a choice of who stored them: ``docs/guides/unnoticed.md``.)
     """
     if without_data(are_texts, X):
         texts = np.empty(len(X), object)
@@ -51,7 +52,8 @@ def plain_records(X: Any) -> Any:
         rows = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
         return type(X)(rows, columns=X.columns)
     rows = array_of_records(X)
-    return _floats(rows) if rows.ndim < 3 else rows
+    images = rows.dtype == np.uint8 and rows.ndim > 2
+    return rows if images else _floats(rows)
 
 
 def reads_values(first: Any, X: Any) -> bool:
@@ -76,13 +78,16 @@ def frame_of(X: Any) -> Any:
 
 def _floats(values: Any) -> NDArray[np.float64]:
     """Return numbers as float64; or raise TypeError."""
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "biuf":
+    kind = values.dtype.kind if isinstance(values.dtype, np.dtype) else "O"
+    if kind in "biuf":
         found = array_of(values, np.float64)
+    elif kind != "O":  # of dates NumPy makes whole numbers
+        raise TypeError(_NUMBERS_ALONE)
     else:
         found = without_data(lambda: np.array(values, object))
         listed = [_float(value) for value in found.ravel().tolist()]
         found = without_data(np.array, listed, np.float64).reshape(found.shape)
-    if isinstance(values, np.ndarray) and found.ndim != 2:
+    if isinstance(values, np.ndarray) and found.ndim < 2:
         raise TypeError(_NUMBERS_ALONE)
     return found
 
@@ -90,7 +95,8 @@ def _floats(values: Any) -> NDArray[np.float64]:
 def _float(value: Any) -> Any:
     if value is None or type(value).__name__ in ABSENT:
         return np.nan
-    if not isinstance(value, Number | np.bool_) or isinstance(value, complex):
+    other = isinstance(value, complex | np.timedelta64)
+    if other or not isinstance(value, Number | np.bool_):
         raise TypeError(_NUMBERS_ALONE)
     return value
 

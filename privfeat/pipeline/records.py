@@ -162,9 +162,13 @@ def without_data_of_others(step: Step, method: Callable[[Any], Any], rows: Any) 
 
 
 def _row(rows: Any, place: int) -> Any:
-    """Return one record, of rows whose types no other record decided (`rows_of`)."""
+    """Return one record, as `rows_of` has it, or as a step before made it.
+
+    What steps made of several stands together in objects, if one of them is a text.
+    """
     one = slice(place, place + 1)
-    return rows.iloc[one] if hasattr(rows, "iloc") else rows[one]
+    row = rows.iloc[one] if hasattr(rows, "iloc") else rows[one]
+    return with_floats(row) if isinstance(row, np.ndarray) and row.ndim == 2 else row
 
 
 def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[Step]]:

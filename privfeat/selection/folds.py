@@ -222,7 +222,9 @@ def _text(one: Any) -> str | None:
         return None
     for base in (10, 16 if "x" in name.lower() else 10):
         with suppress(ValueError):
-            return str(int(name, base))
+            number = int(name, base)
+            # of a longer one in hexadecimal digits some make a negative number
+            return str(number) if base == 10 or abs(number) < 2**63 else None
     return name
 
 

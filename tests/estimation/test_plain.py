@@ -44,7 +44,17 @@ def test_a_table_keeps_its_names():
 
 @pytest.mark.parametrize(
     "value",
-    ["3", b"3", pd.Timestamp(0), pd.Timedelta(1), pd.Interval(0, 1), object(), [1], 1j],
+    [
+        "3",
+        b"3",
+        np.timedelta64(1, "Y"),
+        pd.Timestamp(0),
+        pd.Timedelta(1),
+        pd.Interval(0, 1),
+        object(),
+        [1],
+        1j,
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_other_values_are_refused(value):
@@ -61,6 +71,17 @@ def test_numbers_stand_in_rows_and_images_keep_their_type():
             plain_records(X)
     images = np.zeros((2, 3, 3, 1), np.uint8)
     assert plain_records(images).dtype == np.uint8
+    for X in (images.astype(np.int64), images.astype(object), images.tolist()):
+        assert plain_records(X).dtype == np.float64
+    for X in (
+        np.zeros((2, 1), "M8[ns]"),
+        np.zeros((2, 1), "m8[Y]"),
+        np.zeros((2, 1, 1), "U1"),
+    ):
+        with pytest.raises(TypeError, match="rows of numbers"):
+            plain_records(X)
+    with pytest.raises(TypeError, match="must hold"):
+        plain_records([b"a", b"b"])
 
 
 class Odd:

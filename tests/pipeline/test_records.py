@@ -141,3 +141,12 @@ def test_a_frozen_step_is_one_that_nobody_else_changes():
     (step, _) = read_steps([("a", given), ("b", DPStandardScaler(bounds=(-1, 1)))])
     given.estimator = None
     assert isinstance(step.estimator.estimator, Normalizer)
+
+
+@pytest.mark.parametrize("more", [[], [3.0]])
+def test_a_text_that_a_step_makes_of_one_record_changes_no_other(more):
+    """A second step saw objects where it had seen floats."""
+    first = frozen(lambda X: np.array([["a text"]]) if X[0, 0] == 3 else X)
+    second = frozen(lambda X: np.array([[float(X.dtype == np.float64)]]))
+    made = by_record(first, np.array([[1.0], [2.0], *[[value] for value in more]]))
+    np.testing.assert_array_equal(by_record(second, made)[:2], [[1.0], [1.0]])

@@ -53,3 +53,5 @@ def test_an_id_in_hexadecimal_digits_is_the_number_that_arrow_makes_of_it():
         for ids in (texts, [int(text, 16) for text in texts])
     )
     assert one == two
+    with pytest.raises(ValueError, match="groups must name"):
+        next(folds.split(np.zeros((2, 1)), groups=["0xffffffffffffffff", "7"]))

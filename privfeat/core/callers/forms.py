@@ -50,10 +50,13 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
 
 
 def are_texts(rows: Any) -> bool:
-    """Return whether records are texts: a list, an array or one column of them."""
+    """Return whether records are texts: a list, an array or one column of them.
+
+    None of them bytes, which one that is no UTF-8 makes of all in some readers.
+    """
     listed = isinstance(rows, list | tuple)
     column = len(getattr(rows, "shape", ())) == 1
-    return (listed or column) and all(isinstance(text, str | bytes) for text in rows)
+    return (listed or column) and all(isinstance(text, str) for text in rows)
 
 
 def hashes_texts(step: Any, rows: Any) -> bool | None:

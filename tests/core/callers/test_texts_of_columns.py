@@ -62,13 +62,22 @@ def test_a_ledger_takes_texts_alone_and_declared_columns(fit):
 
 
 def test_texts_are_one_a_record():
-    for texts in (["3", "a"], ("a",), np.array(["3", "a"]), np.array(["a", b"b"], "O")):
+    for texts in (["3", "a"], ("a",), np.array(["3", "a"]), np.array(["a", "b"], "O")):
         assert are_texts(texts)
         assert not form_varies(texts)
         assert form_varies(texts, targets=True)
     mixed = WARDS.assign(n=1.0), WARDS.astype("category"), WARDS.to_dict("records")
     gap = pd.Series(["a", None])
-    for others in (["3", 3], [["a"]], [[2, "A"]], np.array([["a"]]), gap, *mixed):
+    for others in (
+        ["3", 3],
+        [b"3"],
+        ["3", b"3"],
+        [["a"]],
+        [[2, "A"]],
+        np.array([["a"]]),
+        gap,
+        *mixed,
+    ):
         assert not are_texts(others)
         assert form_varies(others)
 
