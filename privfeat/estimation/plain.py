@@ -42,7 +42,7 @@ def plain_records(X: Any) -> Any:
     """
     if without_data(are_texts, X):
         texts = np.empty(len(X), object)
-        texts[:] = without_data(list, X)
+        texts[:] = [str.__str__(text) for text in X]
         return texts
     listed = isinstance(X, list | tuple) and len(X) > 0
     if listed and all(isinstance(record, Mapping) for record in X):

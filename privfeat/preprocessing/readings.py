@@ -21,9 +21,8 @@ _HUGE = re.compile(r"-?[1-9](\.[0-9]+)?e\+[0-9]+")
 # As pyarrow reads whole numbers, too.
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
 # What readers of tables take for a gap: all of them among numbers, some also in texts.
-GAPS = frozenset(
-    "#N/A,#N/A N/A,#NA,-1.#IND,-1.#QNAN,-NaN,-nan,1.#IND,1.#QNAN,<NA>,N/A,NA,NULL,NaN,"
-    "None,n/a,nan,null".split(",")
+_GAP = re.compile(
+    r"#?n/?a|#n/a n/a|<na>|null|none|[-+]?(nan(\(.*\))?|1\.#(ind|qnan))", re.IGNORECASE
 )
 _EXACT = 2**53  # from there on, floats stand for several whole numbers
 # Seconds in the long units of dates, and how many of the shortest are a microsecond.
@@ -62,12 +61,18 @@ def as_number(text: str) -> str:
     "007" as "7", "2.10" as "2.1" and "0x10" as "16"; another category as it is.
     """
     if _HEXADECIMAL.fullmatch(text):
-        return str(int(text, 16))
+        whole = int(text, 16)  # one of 64 bits is negative there
+        return str(whole - 2**64 if 2**63 <= whole < 2**64 else whole)
     for read in (int, float):  # whole numbers are not rounded
         with suppress(TypeError, ValueError):
             number = read(text)
             return text if number != number else category_of(number)
     return text
+
+
+def reads_as_gap(text: str) -> bool:
+    """Return whether readers of tables may take a text for a gap, among numbers."""
+    return _GAP.fullmatch(text) is not None
 
 
 def _is_whole(value: Decimal) -> bool:

@@ -21,9 +21,9 @@ from privfeat.preprocessing.declaration import (
     Column,
 )
 from privfeat.preprocessing.readings import (
-    GAPS,
     as_number,
     category_of,
+    reads_as_gap,
     seconds_of,
     seconds_of_dates,
     truth_of,
@@ -180,7 +180,7 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
     of these is declared.
     """
     known = {*column.categories, *column.texts}
-    marks = not GAPS.isdisjoint(column.categories)
+    marks = any(map(reads_as_gap, column.categories))
     coded = any(as_number(text) != text for text in known)
     for value in values:
         if isinstance(value, str):
@@ -203,7 +203,7 @@ def _absent(column: Column, value: Any) -> bool:
         return True
     text, number = isinstance(value, str), _is_number(value)
     if text and (name := value.strip()) not in column.categories:
-        if not name or name in GAPS:
+        if not name or reads_as_gap(name):
             return True
     elif number and value != value:
         return True

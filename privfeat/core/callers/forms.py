@@ -22,17 +22,16 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     ``rows`` are records, or their ``targets``, which are numbers alone.
 
     One half makes a column of whole numbers one of floats, and one gap makes floats of
-    truth values. So numbers must be floats, of the one width that who stores them
-    chose: beside small whole numbers, float32 becomes float64 or stays. One word makes
-    texts of all numbers, truth values or dates of a column, and of a list with them
-    NumPy makes texts. So texts stand alone, one a record (`are_texts`), or go to what
-    takes nothing else (`hashes_texts`). In sparse rows without an order, steps add up
-    entries of one place in an order that follows from all rows. `PublicColumns` sees to
-    its values by itself.
+    truth values; beside whole numbers, float32 becomes float64 or stays. So numbers
+    must be float64. One word makes texts of all numbers, truth values or dates of a
+    column, and of a list with them NumPy makes texts. So texts stand alone, one a
+    record (`are_texts`), or go to what takes nothing else (`hashes_texts`). In sparse
+    rows without an order, steps add up entries of one place in an order that follows
+    from all rows. `PublicColumns` sees to its values by itself.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in
-    one of them, all records are texts there; in the other it is no row of floats, so a
-    text, too. Else it is a row of floats of one type in both.
+    one of them, all records are texts there; in the other it is no row of float64, so a
+    text, too. Else it is a row of float64 in both.
     """
     if is_exactly(first, DECLARED):
         return False
@@ -43,10 +42,8 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
         return False
     if not getattr(rows, "has_canonical_format", True):  # of sparse ones
         return True
-    types = set(_types(rows))
-    floats = {k for k in types if isinstance(k, np.dtype) and k.kind == "f"}
     rows_of_numbers = targets or len(getattr(rows, "shape", ())) > 1
-    return not (rows_of_numbers and len(floats) == 1 and types == floats)
+    return not (rows_of_numbers and set(_types(rows)) == {np.dtype(np.float64)})
 
 
 def are_texts(rows: Any) -> bool:

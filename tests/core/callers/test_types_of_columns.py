@@ -69,6 +69,8 @@ MIXED = {
     "sparse column": FLOATS.assign(a=TABLE["a"].astype(pd.SparseDtype(int))),
     "objects": FLOATS.astype({"a": object}),
     "array of objects": WHOLE.astype(object),
+    "float32": WHOLE.astype(np.float32),
+    "table of float32": FLOATS.astype(np.float32),
     "two widths": FLOATS.astype({"a": np.float32}),
     "list of float32": [list(map(np.float32, row)) for row in WHOLE],
 }
@@ -102,12 +104,11 @@ def test_a_ledger_refuses_whole_numbers_before_any_step(step, ledger):
 
 TAKEN = {
     "float64": (WHOLE.astype(float), SQUARE),
-    "float32": (WHOLE.astype(np.float32), SQUARE),
     "words": ([["to", "be"], ["or"]] * 20, FeatureHasher(4, input_type="string")),
     "counts": ([{"to": 1}, {"be": 2.5}] * 20, FeatureHasher(4)),
     "sparse": (csr_matrix(WHOLE, dtype=float), Normalizer()),
     "sparse table": (FLOATS.astype(pd.SparseDtype(float, 0)), Normalizer()),
-    "table": (FLOATS.astype(np.float32), Normalizer()),
+    "table": (FLOATS, Normalizer()),
     "texts": (TEXTS, HashingVectorizer(n_features=4)),
     "array of texts": (np.array(TEXTS), HashingVectorizer(n_features=4)),
     "strings": (STRINGS, HashingVectorizer(n_features=4)),
