@@ -107,7 +107,8 @@ def _ended_by_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = signal.SIGINT, signal.SIGTERM
+    names = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no third
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
     before = {each: signal.getsignal(each) for each in numbers}
     for number, answer in before.items():
         if answer not in (signal.SIG_IGN, None):

@@ -82,14 +82,15 @@ def run_command() -> None:
             with suppress(OSError, ValueError):
                 print(end="", file=stream, flush=True)
         os._exit(status)
-    if "--distributed" not in sys.argv:  # which waits for the others
+    # of several processes, however it is shortened, one waits for the others
+    if not any("--distributed".startswith(w) and w[:4] == "--di" for w in sys.argv):
         atexit.register(_end_in_peace)
     sys.exit(status)
 
 
 def _end_in_peace() -> None:
     """Let no signal end a process whose work is done, with another status."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, *terminal.ENDS):
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -26,11 +26,11 @@ COSTS = (NOTHING_CHARGED, ASK_LEDGER)
 # SIGTERM, as a scheduler sends it, SIGHUP of a connection that is lost, and SIGXCPU of
 # a limit of processor time; Windows does not know the last two.
 _POSIX = ("SIGHUP", "SIGXCPU")
-_ENDS = (
+ENDS = (
     signal.SIGTERM,
     *(getattr(signal, name) for name in _POSIX if hasattr(signal, name)),
 )
-INTERRUPTED = tuple(128 + number for number in (signal.SIGINT, *_ENDS))
+INTERRUPTED = tuple(128 + number for number in (signal.SIGINT, *ENDS))
 
 
 class Terminated(KeyboardInterrupt):
@@ -76,7 +76,7 @@ def ended_by_signals() -> Iterator[None]:
                 continue
 
     usual = {
-        **dict.fromkeys(_ENDS, signal.SIG_DFL),
+        **dict.fromkeys(ENDS, signal.SIG_DFL),
         signal.SIGINT: signal.default_int_handler,
     }
     own = {n: answer for n, answer in usual.items() if signal.getsignal(n) == answer}
@@ -139,7 +139,8 @@ def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        after, told = _charges(ledger), getattr(error, "__notes__", ())
+        after, notes = _charges(ledger), getattr(error, "__notes__", ())
+        told = any("charged" in note or "spent" in note for note in notes)
         if isinstance(error, BudgetExceededError) or (after == before is not None):
             error.add_note(NOTHING_CHARGED)
         elif before is not None and after is None and not told:
