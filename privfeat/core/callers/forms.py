@@ -13,6 +13,8 @@ from privfeat.core.callers.stateless import DECLARED, is_exactly, is_stateless
 
 # pandas' marks of a missing value, which compare and convert like nothing else
 ABSENT = ("NAType", "NaTType")
+# Its file has one type of floats, which was chosen before its first row.
+_STORED = {"privfeat": {"LazyFeatures"}}
 _HASHERS = {"sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"}}
 
 
@@ -27,13 +29,14 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     column, and of a list with them NumPy makes texts. So texts stand alone, one a
     record (`are_texts`), or go to what takes nothing else (`hashes_texts`). In sparse
     rows without an order, steps add up entries of one place in an order that follows
-    from all rows. `PublicColumns` sees to its values by itself.
+    from all rows. `PublicColumns` sees to its values by itself, and rows of a feature
+    file are floats of the type that it was made for.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in
     one of them, all records are texts there; in the other it is no row of float64, so a
     text, too. Else it is a row of float64 in both.
     """
-    if is_exactly(first, DECLARED):
+    if is_exactly(first, DECLARED) or is_exactly(rows, _STORED):
         return False
     hashes = None if targets else hashes_texts(first, rows)
     if hashes is not None:
