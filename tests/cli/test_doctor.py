@@ -30,6 +30,7 @@ def test_doctor_prints_json(run):
     assert found["compiled_code"]["folder"] == fitting.folder_of_compiled_code()
 
 
+@pytest.mark.slow
 def test_doctor_fails_where_no_fit_can_run(run, monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     status, out, err = run("doctor")
