@@ -81,4 +81,5 @@ def _types(rows: Any) -> list[Any]:
     if not hasattr(rows, "dtypes"):
         return [rows.dtype] if hasattr(rows, "dtype") else []
     types = [rows.dtypes] if rows.ndim == 1 else rows.dtypes
-    return [getattr(kind, "subtype", kind) for kind in types]  # of sparse columns
+    # of sparse columns; intervals, too, have a subtype
+    return [kind.subtype if hasattr(kind, "fill_value") else kind for kind in types]

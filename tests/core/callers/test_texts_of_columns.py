@@ -67,6 +67,7 @@ def test_texts_are_one_a_record():
         assert not form_varies(texts)
         assert form_varies(texts, targets=True)
     mixed = WARDS.assign(n=1.0), WARDS.astype("category"), WARDS.to_dict("records")
+    mixed += (pd.DataFrame({"x": pd.arrays.IntervalArray.from_breaks([0.0, 1.0])}),)
     gap = pd.Series(["a", None])
     for others in (
         ["3", 3],
