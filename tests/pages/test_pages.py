@@ -7,6 +7,7 @@ on nothing else. A start page builds on nothing.
 import re
 import shutil
 import tomllib
+from itertools import pairwise
 
 import jax
 import pytest
@@ -208,3 +209,11 @@ def test_every_extra_of_a_user_is_in_the_table():
     rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs/install.md").read_text(), re.M)
     told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert told == set(extras) - {"browser", "docs", "dev", "mutation"}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.stem)
+def test_no_heading_skips_a_level(page):
+    """Who hears a page goes by its headings; the tests in a browser find it late."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", text, flags=re.M)]
+    assert all(below <= above + 1 for above, below in pairwise(levels))
