@@ -11,7 +11,7 @@ from flax import nnx
 from jaxtyping import Array, Float
 
 from privfeat._checks import check_int
-from privfeat.networks.layers.basic import by_name
+from privfeat.networks.layers.basic import by_name, name_of
 
 Parameters: TypeAlias = dict[str, Float[Array, "..."]]
 
@@ -130,17 +130,17 @@ class Network:
 
 def refuse_shared_state(module: nnx.Module) -> None:
     """Raise ValueError, by name, for a layer through which records could touch."""
-    nodes = by_name(nnx.iter_graph(module)).items()
-    for name, node in nodes:  # first, since its averages come before it in the graph
+    nodes = list(nnx.iter_graph(module))
+    for path, node in nodes:  # first, since its averages come before it in the graph
         if isinstance(node, nnx.BatchNorm):
             raise ValueError(
                 "model must treat every record by itself, got the batch norm "
-                f"{name!r}. Use GroupNorm or LayerNorm."
+                f"{name_of(path)!r}. Use GroupNorm or LayerNorm."
             )
-    for name, node in nodes:
+    for path, node in nodes:
         if isinstance(node, nnx.Variable) and not isinstance(node, nnx.Param):
             raise ValueError(
-                f"model must hold nothing but parameters, got {name!r}, a "
+                f"model must hold nothing but parameters, got {name_of(path)!r}, a "
                 f"{type(node).__name__}. Leave such layers out."
             )
 

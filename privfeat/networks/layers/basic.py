@@ -242,8 +242,13 @@ class Embed(Layer):
 
 
 def by_name(nodes: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return the nodes of a model by name: their paths with slashes."""
-    return {"/".join(map(str, path)): node for path, node in nodes}
+    """Return the nodes of a model by name."""
+    return {name_of(path): node for path, node in nodes}
+
+
+def name_of(path: Iterable[Any]) -> str:
+    """Return the name of a node of a model: its path with slashes."""
+    return "/".join(map(str, path))
 
 
 def along_last(values: Float[Array, " c"], ndim: int) -> Float[Array, "..."]:
