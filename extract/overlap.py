@@ -120,6 +120,7 @@ def main(argv: Sequence[str]) -> None:
             f"{options.remove}: {np.count_nonzero(~near)} of {len(near)} rows of "
             f"{options.b}, without {np.count_nonzero(near)} near-duplicates"
         )
+        say_accuracy(options, near)
 
 
 def write_without(
@@ -160,6 +161,57 @@ def write_without(
         writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)
 
 
+def say_accuracy(options: argparse.Namespace, near: NDArray[np.bool_]) -> None:
+    """Print how accurate class means of B are on A, with and without what is ``near``.
+
+    Only where every record has a class that both files name. Rows have norm one.
+    """
+    with open_features(options.a) as a, open_features(options.b) as b:
+        labels_a, labels_b = _labels(a), _labels(b)
+        if a.class_names != b.class_names or labels_a is None or labels_b is None:
+            print("accuracy: not compared, as some record has no class that both name")
+            return
+        one, two = (
+            _accuracy(a, labels_a, _class_means(b, labels_b, kept))
+            for kept in (np.ones_like(near), ~near)
+        )
+    print(
+        f"accuracy on {options.a} by the class means of {options.b}: {100 * one:.1f} % "
+        f"with all rows, {100 * two:.1f} % without near-duplicates"
+    )
+
+
+def _labels(file: FeatureFile) -> NDArray[Any] | None:
+    """Return the classes of all splits, or None if a record has none that is named."""
+    labels = [split.y for split in file.values()]
+    n_classes = len(file.class_names or ())
+    named = all(y.ndim == 1 and np.all((0 <= y) & (y < n_classes)) for y in labels)
+    return np.concatenate(labels) if named else None
+
+
+def _class_means(
+    file: FeatureFile, labels: NDArray[Any], kept: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the mean of the ``kept`` rows of each class, far away if there is none."""
+    sums = np.zeros((len(file.class_names or ()), file.n_features))
+    for first, rows in _unit_blocks(file):
+        part = slice(first, first + len(rows))
+        np.add.at(sums, labels[part][kept[part]], rows[kept[part]])
+    counts = np.bincount(labels[kept], minlength=len(sums))[:, None]
+    return np.divide(sums, counts, out=np.full_like(sums, 1e9), where=counts > 0)
+
+
+def _accuracy(
+    file: FeatureFile, labels: NDArray[Any], means: NDArray[np.float64]
+) -> float:
+    """Return the share of rows that are nearest to the mean of their class."""
+    found = np.empty_like(labels)
+    for first, rows in _unit_blocks(file):
+        scores = rows @ means.T - np.sum(means**2, axis=1) / 2
+        found[first : first + len(rows)] = np.argmax(scores, axis=1)
+    return float(np.mean(found == labels))
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="privfeat-extract overlap",
@@ -187,7 +239,8 @@ def _parser() -> argparse.ArgumentParser:
         "--remove",
         type=path_argument,
         metavar="OUT.h5",
-        help="write B without its near-duplicates of A there",
+        help="write B without its near-duplicates of A there, and say how accurate "
+        "class means of B are on A with and without them",
     )
     return parser
 

@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestCentroid
+from sklearn.preprocessing import normalize
 
 import privfeat
 from privfeat import persistence
@@ -112,6 +114,30 @@ def test_remove_keeps_origin_splits_and_users(run, files, tmp_path):
         status, _, err = run("overlap", path, path, "--remove", tmp_path / "no.h5")
         assert (status, (tmp_path / "no.h5").exists()) == (1, False)
         assert "must hold a row that is no near-duplicate" in err
+
+
+def test_remove_says_how_accuracy_changes(run, files, tmp_path):
+    """By the nearest class mean, which scikit-learn computes as well."""
+    rng, names, splits = np.random.default_rng(2), ["none", "cat", "dog"], []
+    for n in (40, 30):
+        y = rng.permutation(1 + np.arange(n) % 2)
+        splits.append((rng.normal(size=(n, 16)) + y[:, None] - 1, y))
+    splits[1][0][:12] = splits[0][0][:12]
+    splits[1][1][:12] = 3 - splits[0][1][:12]  # the same images, named otherwise
+    paths = [tmp_path / name for name in ("one.h5", "two.h5")]
+    for path, split in zip(paths, splits, strict=True):
+        write_features(path, {"train": split}, class_names=names)
+    status, out, _ = run("overlap", *paths, "--remove", tmp_path / "clean.h5")
+    (X, y), (X_b, y_b) = [(normalize(X), y) for X, y in splits]
+    whole, clean = (
+        100 * NearestCentroid().fit(X_b[kept:], y_b[kept:]).score(X, y)
+        for kept in (0, 12)
+    )
+    assert status == 0
+    assert clean - whole > 5
+    assert f"{whole:.1f} % with all rows, {clean:.1f} % without near-dup" in out
+    unnamed = run("overlap", *files, "--remove", tmp_path / "other.h5")[1]
+    assert "accuracy: not compared, as some record has no class" in unnamed
 
 
 def test_rows_that_records_chose_are_public_in_no_fit(run, files, tmp_path):
