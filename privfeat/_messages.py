@@ -62,6 +62,7 @@ _HARMLESS = (
 )
 # How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
 _DATES = ("date", "time", "period", "duration")
+_OF_DATES = "Leave them out, or pass the days since a public date."
 _NAMES = "The feature names should match those that were passed during fit."
 _WARNINGS = (
     r"X does not have valid feature names, but \w+ was fitted with feature names",
@@ -169,8 +170,16 @@ class _OfThisThread:
 
 
 def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
-    """Return ``numpy.asarray`` of private values; what it raises shows no data."""
+    """Return ``numpy.asarray`` of private values; what it raises shows no data.
+
+    TypeError for dates where another type is asked for: their unit follows from all.
+    """
     refuse_masked(values)
+    found = without_data(np.asarray, values)
+    if dtype is None:
+        return found
+    if found.dtype.kind in "mM":
+        raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     return without_data(np.asarray, values, dtype)
 
 
@@ -186,16 +195,16 @@ def check_columns(**tables: Any) -> list[list[Any]]:
     for name, table in tables.items():
         columns, dates = without_data(_columns_of, table)
         if dates is not None:
-            raise TypeError(
-                f"{name} must hold numbers, got dates{dates}. Leave them out, or pass "
-                "the days since a public date."
-            )
+            raise TypeError(f"{name} must hold numbers, got dates{dates}. {_OF_DATES}")
         names.append(columns)
     return names
 
 
 def _columns_of(table: Any) -> tuple[list[Any], str | None]:
     """Return the names of columns, and where the first one of dates is, if any is."""
+    if isinstance(table, list | tuple):  # whose unit of dates would follow from all
+        with suppress(ValueError):  # rows of several lengths, refused later
+            table = np.asarray(table)
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:

@@ -181,11 +181,14 @@ def test_dates_are_refused_wherever_they_stand(table, rows):
         dates.to_numpy(),
         stayed,
         dates.apply(lambda column: column.dt.tz_localize("UTC")),
+        [[day] for day in dates.to_numpy().ravel()],
     ):
         with pytest.raises(TypeError, match="X must hold numbers, got dates"):
             DPLeastSquares(classes=range(3)).fit(wrong, y)
-    with pytest.raises(TypeError, match="y must hold numbers, got dates"):
-        DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(X, table["admitted"])
+    hours = [np.timedelta64(1, "h")] * (len(X) - 1) + [np.timedelta64(61, "m")]
+    for wrong in (table["admitted"], hours):  # of one minute NumPy makes minutes of all
+        with pytest.raises(TypeError, match="y must hold numbers, got dates"):
+            DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(X, wrong)
     with pytest.raises(TypeError, match="X must hold numbers, got dates"):
         DPLeastSquares(classes=range(3)).fit(X, y).predict(table)
 

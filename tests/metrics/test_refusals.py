@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from privfeat import (
     ConformalClassifier,
@@ -52,6 +52,22 @@ def test_names_of_classes_are_refused_where_the_classes_are_numbers(model):
                 measure()
     with pytest.raises(ValueError, match=r"y must hold strings, .* numbers"):
         evaluation_of_predictions(names, y, classes=["no", "yes"])
+
+
+@pytest.mark.parametrize(
+    "stays",
+    [
+        np.arange(40).astype("m8[h]"),
+        np.arange(40).astype("M8[s]"),
+        [np.timedelta64(1, "h")] * 39 + [np.timedelta64(61, "m")],
+    ],
+)
+def test_dates_and_durations_are_no_targets(stays):
+    """They became whole numbers, of a unit that one record decided."""
+    X = np.arange(80.0).reshape(40, 2)
+    regressor = LinearRegression().fit(X, X[:, 0])
+    with pytest.raises(TypeError, match="must be numbers, got dates"):
+        private_evaluation(regressor, X, stays, target_bounds=(0, 30))
 
 
 def test_bad_records_are_refused(model):

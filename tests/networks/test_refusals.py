@@ -54,8 +54,9 @@ def test_targets_that_are_no_numbers_of_records_are_refused(y):
 def test_targets_that_would_become_other_numbers_are_refused(kind, message):
     """Dates became nanoseconds, and complex numbers lost their imaginary part."""
     y = np.arange(4).astype(kind)
-    with pytest.raises(TypeError, match=message):
-        DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), y)
+    for targets in (y, list(y)):
+        with pytest.raises(TypeError, match=message):
+            DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), targets)
 
 
 def test_labels_in_several_columns_are_refused():
