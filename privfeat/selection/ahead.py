@@ -16,7 +16,7 @@ from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
 
 SCORES = (
     "the scores of a search and what it selects by them have no privacy guarantee at "
-    "any epsilon{of}. Use DPRandomizedSearch for a private one"
+    "any epsilon{of}. DPRandomizedSearch is a private one, of records"
 )
 _USERS = (
     "groups of a search must reach its fits to protect users, got groups that repeat, "
@@ -73,7 +73,7 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
         f", in the folds of HashKFold({n_splits}) neither: a ledger counts the fits "
         f"alone, {n_splits} of each candidate"
     )
-    warn(f"{SCORES.format(of=of)}, and search_cost to know what the fits cost.")
+    warn(f"{SCORES.format(of=of)}; search_cost says what the fits cost.")
     if repeated and "groups" not in fit_params:
         warn(_USERS)
 

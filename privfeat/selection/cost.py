@@ -46,9 +46,10 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     -------
     cost : TotalCost
         ``epsilon`` of the coefficients of all fits together, if all were released and
-        no scores: what a ledger charges. ``inf`` for folds that may depend on other
-        records, and after steps of a pipeline that learn from them, where a ledger
-        refuses the fits. ``private`` is False.
+        no scores: what a ledger charges, for records, or for users by
+        ``max_group_size``. ``inf`` for folds that may depend on other records, and
+        after steps of a pipeline that learn from them, where a ledger refuses the fits.
+        ``private`` is False.
 
     Raises
     ------
@@ -56,7 +57,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         If ``search`` is something else, or a parameter is out of range.
     UnsupportedEventError
         If a budget is given by ``noise_multiplier`` or records are sampled (pass the
-        ``privacy_`` of each fit to `compose`), or adjacency differs among candidates.
+        ``privacy_`` of each fit to `compose`), or adjacency differs among candidates,
+        or what is protected: users by ``max_group_size``, or records.
 
     Warns
     -----
@@ -82,9 +84,13 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     candidates = candidates_of(search) or []
     fits = [clone(search.estimator).set_params(**one) for one in candidates]
     costs = [_cost_of(fit) for fit in fits]
+    of_users = {_with_budget(fit).get_params().get(_USERS) is not None for fit in fits}
     adjacencies = {adjacency for _, _, adjacency in costs}
-    if len(adjacencies) > 1:
-        raise UnsupportedEventError("adjacency must be the same for all candidates.")
+    if len(adjacencies) > 1 or len(of_users) > 1:
+        raise UnsupportedEventError(
+            "adjacency must be the same for all candidates, and max_group_size be given "
+            "for all or none."
+        )
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs]
     # candidates may exchange the steps
@@ -129,7 +135,8 @@ def _moves_one_record(cv: Any) -> bool:
     return type(cv) is HashKFold
 
 
-_NOT_DRAWN = {*BUDGET, "sampling_prob", "max_group_size", "random_state", "steps"}
+_USERS = "max_group_size"
+_NOT_DRAWN = {*BUDGET, "sampling_prob", _USERS, "random_state", "steps"}
 _NOT_DRAWN.add("ledger")
 _NEEDED = set(BUDGET) - {"noise_multiplier"}  # a PrivatePipeline has none
 
@@ -152,11 +159,10 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
     if (
         params.get("noise_multiplier") is not None
         or params.get("sampling_prob", 1.0) != 1.0
-        or params.get("max_group_size") is not None  # folds may split a user
     ):
         raise UnsupportedEventError(
-            "the estimator must have a budget by epsilon or rho, sample no records and "
-            "have no groups. Pass the privacy_ of each of its fits to compose instead."
+            "the estimator must have a budget by epsilon or rho and sample no records. "
+            "Pass the privacy_ of each of its fits to compose instead."
         )
     if params.get("random_state") is not None:
         raise UnsupportedEventError(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
@@ -18,7 +19,15 @@ from sklearn.model_selection import (
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from privfeat import DPFC, DPAdamLinear, HashKFold, PrivacyWarning, compose, search_cost
+from privfeat import (
+    DPFC,
+    DPAdamLinear,
+    HashKFold,
+    PrivacyLedger,
+    PrivacyWarning,
+    compose,
+    search_cost,
+)
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.exceptions import UnsupportedEventError
 
@@ -67,6 +76,25 @@ def test_search_cost_is_never_called_private():
     text = str(cost)
     for part in ["NOT COVERED", "cv_results_", "best_params_"]:
         assert part in text
+
+
+def test_search_cost_of_users_is_what_a_ledger_charges(tmp_path):
+    """Folds may split a user: each fit protects all that it holds of one."""
+    path = tmp_path / "u.ledger"
+    ledger = PrivacyLedger(path, dataset="u", epsilon=9.0, delta=1e-5, unit="user")
+    rng = np.random.default_rng(0)
+    X, y, users = rng.normal(size=(60, 3)), np.arange(60) % 2, np.arange(60) // 2
+    with config_context(enable_metadata_routing=True):
+        fit = DPFC(rho=0.01, n_iter=2, classes=[0, 1], ledger=ledger, max_group_size=2)
+        fit.set_fit_request(groups=True)
+        search = GridSearchCV(fit, GRID, cv=HashKFold(2))
+        cost = search_cost(search)
+        search.fit(X, y, groups=users)
+    assert cost.n_fits == len(ledger.history) == 7
+    assert cost.epsilon == pytest.approx(ledger.spent.epsilon)
+    mixed = GridSearchCV(DPFC(), {"max_group_size": [None, 2]}, cv=HashKFold(2))
+    with pytest.raises(UnsupportedEventError, match="for all or none"):
+        search_cost(mixed)
 
 
 def test_search_cost_agrees_with_the_fits_composed():

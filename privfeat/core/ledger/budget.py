@@ -98,7 +98,8 @@ def check_covered(budget: Budget, statement: PrivacyStatement) -> None:
             if got == "record":
                 remedy = (
                     " Say whose each record is: groups and max_group_size (--users "
-                    "COLUMN of a table, --groups of features, --max-group-size)."
+                    "COLUMN of a table, --groups of features, --max-group-size). "
+                    "A DPRandomizedSearch cannot: it protects single records."
                 )
             if got == "user":
                 remedy = (
