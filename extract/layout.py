@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from privfeat.data.splits import SPLIT_NAMES, not_classes
 
-from .errors import ExtractError
+from .errors import ExtractError, say
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def read_layout(
     ``paths`` are relative, with forward slashes: ``[split/]class/.../file``. One folder
     around everything is ignored. ``splits`` are names of split folders: None takes the
     folders among ``SPLIT_NAMES`` that hold images, and if there is no such folder, all
-    images as the split ``train``. Of ``folders``, all that there are, one that stands
+    images as the split ``train``; a line says what is left out. Of ``folders``, all that there are, one that stands
     where those of classes do is a class, with or without images, so that no image
     decides what the classes are. ``data`` names the data in messages.
 
@@ -86,6 +86,9 @@ def read_layout(
     class_names = sorted({q[1] for q in inside if len(q) == 2 and q[0] in wanted})
     number = {name: i for i, name in enumerate(class_names)}
     files = {name: [p for p, q in chosen.items() if q[0] == name] for name in wanted}
+    if splits is None and (left := sorted(tops - {*wanted})):
+        every = " ".join([*wanted, *left])
+        say(f"left out: {', '.join(left)}, no names of splits. --splits {every}")
     if splits is None:  # a folder for a split may be empty, and its classes count
         wanted = [name for name in wanted if files[name]]
         files = {name: files[name] for name in wanted}

@@ -38,6 +38,17 @@ def test_read_layout_takes_named_splits_only():
     assert layout.class_names == ["b", "x"]
 
 
+def test_read_layout_says_what_is_left_out(capfd):
+    paths = ["train/b/2.png", "test/a/1.png", "calibrate/b/1.png"]
+    assert list(read_layout(paths, None, "data").files) == ["train", "test"]
+    said = capfd.readouterr().err
+    assert "left out: calibrate" in said
+    assert "--splits train test calibrate" in said
+    read_layout(paths, ["train"], "data")  # as it was asked for
+    read_layout(paths[:2], None, "data")
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("splits", [None, ["train"]])
 def test_read_layout_takes_classes_alone_as_the_training_split(splits):
     layout = read_layout(["cat/1.png", "dog/1.png"], splits, "data")
