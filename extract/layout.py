@@ -29,9 +29,10 @@ def read_layout(
     ``paths`` are relative, with forward slashes: ``[split/]class/.../file``. One folder
     around everything is ignored. ``splits`` are names of split folders: None takes the
     folders among ``SPLIT_NAMES`` that hold images, and if there is no such folder, all
-    images as the split ``train``; a line says what is left out. Of ``folders``, all that there are, one that stands
-    where those of classes do is a class, with or without images, so that no image
-    decides what the classes are. ``data`` names the data in messages.
+    images as the split ``train``; a line says what is left out. Of ``folders``, all
+    that there are, one that stands where those of classes do is a class, with or
+    without images, so that no image decides what the classes are. ``data`` names the
+    data in messages.
 
     ExtractError if there is no image, a split is missing, an image lies in no class
     folder, or folders of splits would pass for classes (`privfeat.data.splits`).

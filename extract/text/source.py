@@ -1,7 +1,8 @@
 """Texts of tables: columns of texts, of classes and of users, row by row."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,9 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
             columns = [_texts(part[name], name) for name in options.text]
             texts += zip(*columns, strict=True)
             given = part[target] if target is not None else [None] * len(columns[0])
-            labels += [numbers.get(_label(value), -1) for value in given]
+            found = [_label(value) for value in given]
+            _refuse_digits({*found} - {*numbers}, numbers)
+            labels += [numbers.get(label, -1) for label in found]
             if users is not None:
                 owners += [_user(value, users) for value in part[users]]
     except (ValueError, ImportError) as error:
@@ -186,6 +189,27 @@ def _label(value: Any) -> str:
         return ""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value) if whole else value).strip()
+
+
+def _refuse_digits(labels: Collection[str], known: Collection[str]) -> None:
+    """Raise ExtractError for "01" where the class is "1", or the other way round.
+
+    Readers of tables make 1 of it, unless one row has a word: all of its class would
+    stay or go by that row.
+    """
+
+    def numbers(texts: Collection[str]) -> set[float]:
+        found = set()
+        for text in texts:
+            with suppress(ValueError):
+                found.add(float(text))
+        return found
+
+    if numbers(labels) & numbers(known):
+        raise ExtractError(
+            "--target must hold classes as --class-names has them, got one that is "
+            "written otherwise, as 01 for 1. Write both alike, and the column as texts."
+        )
 
 
 def _user(value: Any, name: str) -> str:

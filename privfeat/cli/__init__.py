@@ -9,6 +9,7 @@ import atexit
 import os
 import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
@@ -115,10 +116,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             notes = " ".join(getattr(error, "__notes__", ()))
             print(f"privfeat: interrupted. {notes}".rstrip(), file=STDERR)
             return terminal.status_of(error)
-        # A user gets one line whatever went wrong; --debug has the rest.
-        except Exception as error:
+        # A user gets one line whatever went wrong; --debug has the rest before it.
+        except Exception as error:  # noqa: BLE001 - each has its status
             if args.debug:
-                raise
+                traceback.print_exception(error)
             noted: list[str] = getattr(error, "__notes__", [])
             # of a charge, and of checkpoints; libraries add notes of their own
             ends = ("its budget is spent.", "charged again.", *terminal.COSTS)

@@ -21,7 +21,7 @@ _NUMBERS_ALONE = (
     "that is not of privfeat, got other values: one word makes texts of all numbers, "
     "truth values or dates of its column, and so changes what is made of all records. "
     "PublicColumns makes numbers of the columns of a table. Pass a column of texts by "
-    "itself and without gaps, as table['text'].fillna('')."
+    "itself, with '' for gaps and for what readers may take for one (NA, null, nan)."
 )
 
 
@@ -46,7 +46,7 @@ def plain_records(X: Any) -> Any:
         return texts
     listed = isinstance(X, list | tuple) and len(X) > 0
     if listed and all(isinstance(record, Mapping) for record in X):
-        return [{name: float(_float(v)) for name, v in one.items()} for one in X]
+        return [{name: _float(value) for name, value in one.items()} for one in X]
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
         columns = [_floats(X.iloc[:, place]) for place in range(X.shape[1])]
         rows = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
@@ -79,35 +79,30 @@ def frame_of(X: Any) -> Any:
 def _floats(values: Any) -> NDArray[np.float64]:
     """Return numbers as float64; or raise TypeError."""
     kind = values.dtype.kind if isinstance(values.dtype, np.dtype) else "O"
-    if kind in "biuf":
-        found = array_of(values, np.float64)
-    elif kind != "O":  # of dates NumPy makes whole numbers
-        raise TypeError(_NUMBERS_ALONE)
-    else:
-        found = without_data(lambda: np.array(values, object))
-        listed = [_float(value) for value in found.ravel().tolist()]
-        found = without_data(np.array, listed, np.float64).reshape(found.shape)
-    if isinstance(values, np.ndarray) and found.ndim < 2:
+    found = with_floats(array_of(values)) if kind in "biuf" else None
+    if kind == "O":  # of dates NumPy makes whole numbers
+        found = with_floats(without_data(np.array, values, object))
+    one_axis = isinstance(values, np.ndarray) and values.ndim < 2
+    if found is None or found.dtype != np.float64 or one_axis:
         raise TypeError(_NUMBERS_ALONE)
     return found
 
 
-def _float(value: Any) -> Any:
-    if value is None or type(value).__name__ in ABSENT:
-        return np.nan
-    other = isinstance(value, complex | np.timedelta64)
-    if other or not isinstance(value, Number | np.bool_):
+def _float(value: Any) -> float:
+    plain = without_data(_plain, value)
+    if not isinstance(plain, float):
         raise TypeError(_NUMBERS_ALONE)
-    return value
+    return plain
 
 
-def with_floats(array: Any) -> Any:
+def with_floats(array: NDArray[Any]) -> NDArray[Any]:
     """Return what a step made of one record, or more: numbers as float64.
 
-    Beside texts, as objects that are floats.
+    Beside texts, as objects that are floats. A zero has no sign, as "-0" has none
+    where a reader finds whole numbers alone.
     """
     if array.dtype.kind in "biuf":
-        return without_data(array.astype, np.float64)
+        return without_data(array.astype, np.float64) + 0.0
     if array.dtype.kind not in "OUS":
         return array
     plain = np.empty(array.shape, object)
@@ -121,7 +116,9 @@ def with_floats(array: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """Return a number as a float, a gap as NaN, and another value as it is."""
     if value is None or type(value).__name__ in ABSENT:
         return np.nan
-    number = isinstance(value, Number | np.bool_) and not isinstance(value, complex)
-    return float(value) if number else value
+    number = isinstance(value, Number | np.bool_)
+    odd = isinstance(value, complex | np.timedelta64)
+    return float(value) + 0.0 if number and not odd else value

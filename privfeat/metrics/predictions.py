@@ -166,7 +166,7 @@ def numbers_of(values: Any) -> NDArray[np.float64]:
     found = array_of(values, np.float64)
     if found.ndim != 1 or not np.all(np.isfinite(found)):
         raise ValueError("targets and predictions must be one finite number a record.")
-    return found
+    return found + 0.0  # -0 and 0 are one in a table of whole numbers
 
 
 def codes_of(

@@ -20,10 +20,6 @@ _WHOLE = re.compile(r"(0|-?[1-9][0-9]*)\.0+")
 _HUGE = re.compile(r"-?[1-9](\.[0-9]+)?e\+[0-9]+")
 # As pyarrow reads whole numbers, too.
 _HEXADECIMAL = re.compile(r"[-+]?0x[0-9a-f]+", re.IGNORECASE)
-# What readers of tables take for a gap: all of them among numbers, some also in texts.
-_GAP = re.compile(
-    r"#?n/?a|#n/a n/a|<na>|null|none|[-+]?(nan(\(.*\))?|1\.#(ind|qnan))", re.IGNORECASE
-)
 _EXACT = 2**53  # from there on, floats stand for several whole numbers
 # Seconds in the long units of dates, and how many of the shortest are a microsecond.
 _LONG = {"W": 604800.0, "D": 86400.0, "h": 3600.0, "m": 60.0}
@@ -68,11 +64,6 @@ def as_number(text: str) -> str:
             number = read(text)
             return text if number != number else category_of(number)
     return text
-
-
-def reads_as_gap(text: str) -> bool:
-    """Return whether readers of tables may take a text for a gap, among numbers."""
-    return _GAP.fullmatch(text) is not None
 
 
 def _is_whole(value: Decimal) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.core.callers.forms import ABSENT
+from privfeat.core.callers.forms import ABSENT, reads_as_gap
 from privfeat.preprocessing.declaration import (
     INDICATOR,
     REFUSE,
@@ -23,7 +23,6 @@ from privfeat.preprocessing.declaration import (
 from privfeat.preprocessing.readings import (
     as_number,
     category_of,
-    reads_as_gap,
     seconds_of,
     seconds_of_dates,
     truth_of,

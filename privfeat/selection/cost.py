@@ -88,8 +88,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
     adjacencies = {adjacency for _, _, adjacency in costs}
     if len(adjacencies) > 1 or len(of_users) > 1:
         raise UnsupportedEventError(
-            "adjacency must be the same for all candidates, and max_group_size be given "
-            "for all or none."
+            "adjacency must be the same for all candidates, and max_group_size be "
+            "given for all or none."
         )
     adjacency = adjacencies.pop()
     mus = [mu for mu, _, _ in costs]

@@ -171,6 +171,8 @@ class HashKFold(BaseCrossValidator):
             )
         known = without_data(lambda: [_text(one) for one in ids])
         texts = [text for text in known if text is not None]
+        if "" in texts:  # which "NA" is as well, unless one record has a word
+            raise ValueError("groups must hold an id for each record, got none.")
         if len(texts) < n_samples:
             raise ValueError(ROUNDED)
         if self.key is None:
@@ -210,14 +212,14 @@ def _text(one: Any) -> str | None:
     """Return an id as a text: 3, "3", b"3", "003", "3.0" and "0x3" are one.
 
     Readers of tables make them so, unless one record has a gap, or a letter. None for a
-    number that was rounded or shortened.
+    number that was rounded or shortened; "" for what stands for no id.
     """
     if isinstance(one, bytes):
         one = bytes.decode(one, errors="surrogateescape")
     if not isinstance(one, str):
         return str(int(one))
     try:
-        name = user_of(one) or str.__str__(one)
+        name = user_of(one)
     except ValueError:
         return None
     for base in (10, 16 if "x" in name.lower() else 10):

@@ -34,6 +34,15 @@ def test_one_value_changes_no_other(more, convert):
             np.testing.assert_array_equal(np.asarray(rows)[:2], [[1.0], [2.0]])
 
 
+def test_a_zero_has_no_sign():
+    """Beside a half, readers make -0.0 of the "-0" that is a whole number else."""
+    for kind in (float, object):
+        rows = np.array([[-0.0], [1.0]], kind)
+        assert not np.any(np.signbit(plain_records(rows)))
+        assert not np.any(np.signbit(with_floats(rows)))
+    assert not np.signbit(plain_records([{"x": -0.0}])[0]["x"])
+
+
 def test_a_table_keeps_its_names():
     table = pd.DataFrame({"b": [1], "a": pd.array([None], "Int64")}, index=[7])
     assert [*plain_records(table).columns] == ["b", "a"]

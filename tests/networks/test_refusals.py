@@ -59,6 +59,13 @@ def test_targets_that_would_become_other_numbers_are_refused(kind, message):
             DPSGDRegressor(noise_multiplier=1.0).fit(np.zeros((4, 3)), targets)
 
 
+def test_rows_of_bytes_are_refused():
+    """One 256 would make other numbers of the bytes of all rows."""
+    clf = DPSGDClassifier(noise_multiplier=1.0, classes=range(2))
+    with pytest.raises(TypeError, match="X must hold rows of floats, got bytes"):
+        clf.fit(np.zeros((4, 3), np.uint8), [0, 1, 0, 1])
+
+
 def test_labels_in_several_columns_are_refused():
     clf = DPSGDClassifier(noise_multiplier=1.0, classes=range(2))
     with pytest.raises(ValueError, match="y must be a 1d array"):

@@ -167,8 +167,9 @@ def test_texts_stand_alone_one_for_each_record():
     ):
         with pytest.raises(TypeError, match=REFUSED):
             model.fit(X, Y)
-    with pytest.raises(TypeError, match="without gaps"):
-        model.fit(pd.Series([*texts[1:], None]), Y)
+    for gap in (None, "NA", "nan"):
+        with pytest.raises(TypeError, match="'' for gaps and for what readers may"):
+            model.fit(pd.Series([*texts[1:], gap]), Y)
 
 
 @pytest.mark.parametrize("kind", ["dict", "pair"])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from privfeat import HashKFold
+from privfeat.data.users import user_of
 from tests.selection.conftest import FOLDS
 
 IDS_OF_MANY = range(9000, 18000)
@@ -26,7 +27,9 @@ def folds_of(ids, splitter):
 @settings(deadline=None)
 @given(
     st.lists(
-        st.one_of(st.integers(), st.text()).filter(lambda one: str(one) != "1"),
+        st.one_of(st.integers(), st.text().filter(user_of)).filter(
+            lambda one: str(one) != "1"
+        ),
         min_size=1,
         unique_by=str,
     ),
@@ -102,6 +105,14 @@ def test_every_split_is_made_even_if_it_is_empty():
 @pytest.mark.parametrize("ids", [[1.0, 2.0], [1, None], [True, False]])
 def test_split_refuses_ids_whose_text_may_depend_on_others(ids):
     with pytest.raises(TypeError, match="hold whole numbers, strings or bytes"):
+        next(FOLDS.split(np.zeros((2, 1)), None, ids))
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize("ids", [["", "ann"], ["NA", "ann"], ["ann", b"nan"]])
+def test_split_refuses_ids_that_stand_for_none(ids):
+    """A reader makes gaps of "NA", unless one record of the column has a word."""
+    with pytest.raises(ValueError, match="an id for each record, got none"):
         next(FOLDS.split(np.zeros((2, 1)), None, ids))
 
 

@@ -4,6 +4,7 @@ A table has one type for each column, and one word, gap or half in it is enough 
 another. So others' steps get numbers alone, or texts alone, and never both.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,10 @@ from privfeat.core.callers.stateless import DECLARED, is_exactly, is_stateless
 ABSENT = ("NAType", "NaTType")
 # Its file has one type of floats, which was chosen before its first row.
 _STORED = {"privfeat": {"LazyFeatures"}}
+# What readers of tables take for a gap: all of them among numbers, some also in texts.
+_GAP = re.compile(
+    r"#?n/?a|#n/a n/a|<na>|null|none|[-+]?(nan(\(.*\))?|1\.#(ind|qnan))", re.IGNORECASE
+)
 _HASHERS = {"sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"}}
 
 
@@ -52,11 +57,21 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
 def are_texts(rows: Any) -> bool:
     """Return whether records are texts: a list, an array or one column of them.
 
-    None of them bytes, which one that is no UTF-8 makes of all in some readers.
+    None of them bytes, which one that is no UTF-8 makes of all in some readers; and
+    none "NA" or the like, which some readers take for a gap, unless one is a word.
     """
     listed = isinstance(rows, list | tuple)
     column = len(getattr(rows, "shape", ())) == 1
-    return (listed or column) and all(isinstance(text, str) for text in rows)
+    return (listed or column) and all(map(_is_text, rows))
+
+
+def reads_as_gap(text: str) -> bool:
+    """Return whether readers of tables may take a text for a gap, among numbers."""
+    return _GAP.fullmatch(text) is not None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and not reads_as_gap(value)
 
 
 def hashes_texts(step: Any, rows: Any) -> bool | None:
@@ -67,8 +82,10 @@ def hashes_texts(step: Any, rows: Any) -> bool | None:
     """
     if not (is_exactly(step, _HASHERS) and is_stateless(step)):
         return None
-    if getattr(step, "input_type", "string") == "string":
-        return True
+    if not hasattr(step, "input_type"):
+        return are_texts(rows)
+    if step.input_type == "string":  # several in each record
+        return all(_is_text(text) for record in rows for text in record)
     return not any(
         isinstance(value, str | bytes)
         for record in rows

@@ -38,11 +38,11 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
     """Return records as an array of shape (n_samples, ...), uint8 or float32.
 
     ``X`` is an array, or a sequence of arrays of one shape: images (height, width,
-    channels), images of one channel (height, width), or rows of numbers. Whole numbers
-    must be bytes. `LazyImages` and `LazyFeatures` stay as they are: records that are
-    read when they are indexed. ``whole``: read an HDF5 file once, to refuse one that is
-    damaged. TypeError or ValueError if the records are not numbers, differ in shape, or
-    hold NaN or infinity.
+    channels), images of one channel (height, width), or rows of numbers. Images are
+    bytes or floats, rows are no bytes. `LazyImages` and `LazyFeatures` stay as they
+    are: records that are read when they are indexed. ``whole``: read an HDF5 file once,
+    to refuse one that is damaged. TypeError or ValueError if the records are not
+    numbers, differ in shape, or hold NaN or infinity.
     """
     if isinstance(X, Lazy):
         if not len(X):
@@ -77,6 +77,12 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
         )
     if records.dtype.kind not in "biuf":
         raise TypeError("X must hold real numbers, got another type.")
+    if records.dtype == np.uint8 and records.ndim == 2:
+        # a 256 in one row would make other numbers of the bytes of all
+        raise TypeError(
+            "X must hold rows of floats, got bytes (uint8), which are for images. Pass "
+            "X.astype('float32') in a public range, as X / 127.5 - 1, or the images."
+        )
     if records.dtype != np.uint8:
         if records.dtype.kind != "f" and records.ndim > 2:
             raise TypeError(

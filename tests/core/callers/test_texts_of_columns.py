@@ -75,6 +75,7 @@ def test_texts_are_one_a_record():
         ["3", b"3"],
         [["a"]],
         [[2, "A"]],
+        *(["a text", mark] for mark in ("NA", "null", "None", "NaN", "-nan", "n/a")),
         np.array([["a"]]),
         gap,
         *mixed,
@@ -84,10 +85,17 @@ def test_texts_are_one_a_record():
 
 
 def test_what_takes_texts_alone_may_get_any():
-    for step in (HashingVectorizer(), FeatureHasher(input_type="string")):
-        assert hashes_texts(step, [["3"], ["ICU"]])
+    for step, texts in (
+        (HashingVectorizer(), ["3", "ICU"]),
+        (FeatureHasher(input_type="string"), [["3"], ["ICU"]]),
+    ):
+        assert hashes_texts(step, texts)
         with pytest.raises((AttributeError, TypeError)):
             step.transform([[3], [4]])
+    for other in ([["3"], ["NA"]], ["ICU", "nan"], ["ICU", b"ICU"]):
+        assert not hashes_texts(HashingVectorizer(), other)
+        assert form_varies(other, HashingVectorizer())
+    assert not hashes_texts(FeatureHasher(input_type="string"), [["3"], ["a", "NA"]])
     assert hashes_texts(FeatureHasher(), [{"ward": 3}])
     assert not hashes_texts(FeatureHasher(), [{"ward": "3"}])
     assert hashes_texts(OneHotEncoder(), [["3"]]) is None

@@ -51,6 +51,16 @@ def test_whole_numbers_are_labels(tmp_path, extract):
     assert open_features(tmp_path / "out.h5")["train"].y.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize(("known", "given"), [("1", "01"), ("1", "1.0"), ("01", "1")])
+def test_a_class_is_written_as_it_is_declared(tmp_path, extract, known, given):
+    """A reader makes 1 of 01 unless one row has a word, which decided for all."""
+    np.savez(tmp_path / "r.npz", review=np.array(["a b", "c d"]), verdict=["x", given])
+    status, _, err = extract(
+        tmp_path / "r.npz", "--class-names", "x", known, "--skip-bad"
+    )
+    assert (status, "as 01 for 1" in err) == (1, True)
+
+
 def test_a_missing_label_is_no_class(tmp_path, extract):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
