@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of, without_data
-from privfeat.core.callers.forms import ABSENT, are_texts, hashes_texts
+from privfeat.core.callers.forms import (
+    ABSENT,
+    are_texts,
+    hashes_texts,
+    reads_as_gap,
+)
 from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.estimation.inputs import array_of_records
 
@@ -46,7 +51,7 @@ def plain_records(X: Any) -> Any:
         return texts
     listed = isinstance(X, list | tuple) and len(X) > 0
     if listed and all(isinstance(record, Mapping) for record in X):
-        return [{name: _float(value) for name, value in one.items()} for one in X]
+        return [{_name(key): _float(one[key]) for key in one} for one in X]
     if hasattr(X, "iloc") and getattr(X, "ndim", 0) == 2:
         columns = [_floats(X.iloc[:, place]) for place in range(X.shape[1])]
         rows = np.stack(columns, axis=1) if columns else np.empty((len(X), 0))
@@ -86,6 +91,12 @@ def _floats(values: Any) -> NDArray[np.float64]:
     if found is None or found.dtype != np.float64 or one_axis:
         raise TypeError(_NUMBERS_ALONE)
     return found
+
+
+def _name(key: Any) -> Any:
+    if isinstance(key, str) and reads_as_gap(key):
+        raise TypeError(_NUMBERS_ALONE)
+    return key
 
 
 def _float(value: Any) -> float:

@@ -9,7 +9,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
-from privfeat._messages import array_of, without_data, without_warnings
+from privfeat._messages import (
+    array_of,
+    check_columns,
+    without_data,
+    without_warnings,
+)
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
@@ -187,5 +192,6 @@ def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[St
 
 
 def numbers_of(rows: Any) -> Any:
-    """Return rows of finite float64, or raise."""
+    """Return rows of finite float64, or raise; also for dates, in an own unit."""
+    check_columns(X=rows)
     return checked(check_array, rows, accept_sparse="csr", dtype=np.float64, order="C")

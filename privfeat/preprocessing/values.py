@@ -148,6 +148,8 @@ def _read(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     kind = values.dtype.kind
+    if kind == "f" and values.dtype.itemsize < 8:
+        _refuse_rounded(column, values.dtype)
     if column.kind in ("numeric", "integer") and kind in "iuf":
         numbers = values.astype(np.float64)
     elif column.kind == "date" and kind == "M":
@@ -167,6 +169,20 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     if column.kind == "integer" and not np.array_equal(np.floor(there), there):
         raise ValueError("not a whole number")
     return numbers
+
+
+def _refuse_rounded(column: Column, dtype: np.dtype[Any]) -> None:
+    """Raise TypeError if a number that is declared is another one in this type.
+
+    Of float32, say, which pandas makes of a column (``downcast``) unless one record has
+    more digits: 0.1 would be found then, and else not.
+    """
+    declared = {*map(str, column.numbers), *column.categories, *column.texts}
+    for text in map(as_number, declared):
+        with suppress(ValueError), np.errstate(over="ignore"):
+            number = float(text)
+            if number == number and float(dtype.type(number)) != number:
+                raise TypeError("a rounded number")
 
 
 def _refuse_numbers(column: Column, values: list[Any]) -> None:

@@ -6,11 +6,12 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from privfeat import DPSGDClassifier, PrivacyLedger, persistence
+from privfeat import DPLeastSquares, DPSGDClassifier, PrivacyLedger, persistence
 from privfeat.cli.shared.commands import paid_once
 from privfeat.cli.shared.terminal import CommandError
 from tests.cli.test_recipe import SMALL
 from tests.cli.test_workflow import command
+from tests.cli.tiny import fit_arguments
 from tests.core.ledgers import make_statement
 
 
@@ -143,3 +144,23 @@ def test_a_workflow_that_was_stopped_does_not_pay_again(
     assert run(*words)[0] == 0
     assert [charge.status for charge in ledger.history] == ["asked", "fitted"]
     assert not [*(tmp_path / "results").glob("fit.begun*")]
+
+
+@pytest.mark.parametrize("place", ["fit of a linear model", "write of a model file"])
+def test_fit_says_that_it_was_charged_whatever_fails_after(
+    run, features, tmp_path, plant, place
+):
+    ledger = PrivacyLedger(tmp_path / "l", dataset="d", epsilon=50.0, delta=1e-5)
+    of = {"of": DPLeastSquares} if place.startswith("fit") else {}
+    real = plant.genuine(place, **of)
+
+    def broken(*args, **kwargs):
+        if of:
+            real(*args, **kwargs)
+        raise MemoryError
+
+    plant(place, broken, **of)
+    paid = ("--ledger", tmp_path / "l", "--dataset", "d", "--quiet")
+    status, _, message = run(*fit_arguments(features, tmp_path / "m"), *paid)
+    assert (status, message[-17:]) == (1, "budget is spent.\n")
+    assert len(ledger.history) == 1

@@ -1,6 +1,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,10 +11,12 @@ from privfeat import (
     ConformalClassifier,
     DPLeastSquares,
     PrivacyLedger,
+    PrivatePipeline,
     TemperatureScaling,
 )
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 from privfeat.metrics import evaluation_of_predictions, private_evaluation
+from privfeat.preprocessing import DPStandardScaler
 from tests.metrics.drawn import draw
 
 
@@ -68,6 +71,20 @@ def test_dates_and_durations_are_no_targets(stays):
     regressor = LinearRegression().fit(X, X[:, 0])
     with pytest.raises(TypeError, match="must be numbers, got dates"):
         private_evaluation(regressor, X, stays, target_bounds=(0, 30))
+
+
+@pytest.mark.parametrize("kind", ["m8[h]", "M8[s]"])
+def test_dates_and_durations_are_no_records_of_a_pipeline(kind):
+    X, y = draw(40)
+    steps = [
+        ("scale", DPStandardScaler(bounds=(-9, 9))),
+        ("clf", DPLeastSquares(classes=[0, 1])),
+    ]
+    fitted = PrivatePipeline(steps, epsilon=9.0).fit(X, y)
+    stays = np.arange(X.size).reshape(X.shape).astype(kind)
+    for rows in (stays, list(stays), pd.DataFrame(stays)):
+        with pytest.raises(TypeError, match=r"X must hold numbers|readable as arrays"):
+            private_evaluation(fitted, rows, y)
 
 
 def test_bad_records_are_refused(model):

@@ -36,3 +36,23 @@ def test_large_numbers_stand_beside_long_missing_values():
 def test_short_codes_may_have_exponents():
     category = column("category", categories=["1e+05", "2"])
     assert made(category, "1e+05", "2") == [[1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"kind": "numeric", "bounds": [-1, 1], "missing_values": [-0.1]},
+        {"kind": "category", "categories": ["0.1", "0.2"], "unseen": "neutral"},
+    ],
+)
+def test_a_number_that_a_type_rounds_is_refused(declared):
+    """A reader chooses float32 unless one record has more digits."""
+    kind, options = declared["kind"], {k: v for k, v in declared.items() if k != "kind"}
+    values = np.array([0.5, 0.25])
+    one = column(kind, missing="neutral", **options)
+    outputs_of(one, values)
+    for narrow in (np.float32, np.float16):
+        with pytest.raises(TypeError, match="got something else"):
+            outputs_of(one, values.astype(narrow))
+    whole = column("numeric", bounds=[-1, 1], missing="neutral", missing_values=[-9])
+    assert outputs_of(whole, np.array([-9.0, 1.0], np.float32)).tolist() == [[0], [1]]

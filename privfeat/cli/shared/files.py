@@ -3,7 +3,7 @@
 import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,7 +205,8 @@ def alone(folder: Path, name: str, refusal: str) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # what failed before says more
+                path.unlink()
 
 
 @contextmanager

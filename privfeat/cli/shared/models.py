@@ -32,14 +32,22 @@ def model_folder(args: Namespace) -> Iterator[list[Any]]:
     except KeyboardInterrupt as error:
         # `private_fit` has said more if it was in the middle of a fit
         if not getattr(error, "__notes__", ()):
-            # set when a fit is charged, or would be
-            spent = any(hasattr(estimator, "privacy_") for estimator in begun)
-            error.add_note("Its budget is spent." if spent else "No budget was spent.")
+            error.add_note(
+                "Its budget is spent." if _is_spent(begun) else "No budget was spent."
+            )
         raise
     except Exception as error:
-        if not begun and args.ledger is not None:
+        told = " ".join([str(error), *getattr(error, "__notes__", ())])
+        if args.ledger is not None and not begun:
             error.add_note(NOTHING_CHARGED)
+        elif args.ledger is not None and _is_spent(begun) and "spent" not in told:
+            error.add_note("The fit was charged: its budget is spent.")
         raise
+
+
+def _is_spent(begun: Sequence[Any]) -> bool:
+    # set when a fit is charged, or would be
+    return any(hasattr(estimator, "privacy_") for estimator in begun)
 
 
 def _alone(args: Namespace, folder: Path) -> AbstractContextManager[None]:
@@ -95,12 +103,13 @@ def _save_somewhere(args: Namespace, model: Any, known: dict[str, Any]) -> None:
     try:
         persistence.save(model, args.out, overwrite=args.overwrite, **known)
         return
-    except OSError as error:
-        why = error.strerror or str(error).rstrip(".")
+    except Exception as error:  # noqa: BLE001 - the model is paid for
+        told = getattr(error, "strerror", None) or str(error).rstrip(".")
+        why = told or type(error).__name__
     rescued = Path(tempfile.gettempdir(), f"privfeat-{uuid.uuid4().hex}")
     try:
         persistence.save(model, rescued, **known)
-    except OSError:
+    except Exception:  # noqa: BLE001 - the message says what became of it
         shutil.rmtree(rescued, ignore_errors=True)
         where = "It is lost"
     else:

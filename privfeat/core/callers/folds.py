@@ -61,8 +61,8 @@ _LEARN_NOTHING = (
 _ONE_TYPE = (
     "One record makes floats of a column of whole numbers, or texts of its numbers, "
     "and steps may compute otherwise with those. Pass all numbers as float64, as "
-    "by X.astype(float) or np.asarray(X, float), sparse ones after "
-    "X.sum_duplicates(), and texts alone, one for each record; or begin with "
+    "by X.astype(float) + 0.0 or np.asarray(X, float) + 0.0, sparse ones "
+    "after X.sum_duplicates(), and texts alone, one for each record; or begin with "
     "privfeat.PublicColumns; or use privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"

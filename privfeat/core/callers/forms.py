@@ -30,7 +30,8 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
 
     One half makes a column of whole numbers one of floats, and one gap makes floats of
     truth values; beside whole numbers, float32 becomes float64 or stays. So numbers
-    must be float64. One word makes texts of all numbers, truth values or dates of a
+    must be float64, and a zero has no sign: "-0" is a whole number in some columns. One
+    word makes texts of all numbers, truth values or dates of a
     column, and of a list with them NumPy makes texts. So texts stand alone, one a
     record (`are_texts`), or go to what takes nothing else (`hashes_texts`). In sparse
     rows without an order, steps add up entries of one place in an order that follows
@@ -51,7 +52,10 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     if not getattr(rows, "has_canonical_format", True):  # of sparse ones
         return True
     rows_of_numbers = targets or len(getattr(rows, "shape", ())) > 1
-    return not (rows_of_numbers and set(_types(rows)) == {np.dtype(np.float64)})
+    if not rows_of_numbers or set(_types(rows)) != {np.dtype(np.float64)}:
+        return True
+    values = np.asarray(rows.tocoo().data if hasattr(rows, "tocoo") else rows)
+    return bool(np.any(np.signbit(values) & (values == 0.0)))
 
 
 def are_texts(rows: Any) -> bool:
@@ -87,9 +91,9 @@ def hashes_texts(step: Any, rows: Any) -> bool | None:
     if step.input_type == "string":  # several in each record
         return all(_is_text(text) for record in rows for text in record)
     return not any(
-        isinstance(value, str | bytes)
+        isinstance(value, str | bytes) or (isinstance(name, str) and reads_as_gap(name))
         for record in rows
-        for _, value in (record.items() if isinstance(record, Mapping) else record)
+        for name, value in (record.items() if isinstance(record, Mapping) else record)
     )
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction import FeatureHasher
@@ -98,6 +99,18 @@ def test_what_takes_texts_alone_may_get_any():
     assert not hashes_texts(FeatureHasher(input_type="string"), [["3"], ["a", "NA"]])
     assert hashes_texts(FeatureHasher(), [{"ward": 3}])
     assert not hashes_texts(FeatureHasher(), [{"ward": "3"}])
+    assert not hashes_texts(FeatureHasher(), [{"ward": 3}, {"null": 1}])
     assert hashes_texts(OneHotEncoder(), [["3"]]) is None
     assert not form_varies(np.zeros(3), targets=True)
     assert form_varies(np.zeros(3))
+
+
+def test_a_zero_has_no_sign():
+    """Of "-0" a reader makes 0, unless one number of its column is no whole one."""
+    rows = np.array([[0.0, 1.0], [-0.0, 2.0]])
+    stored = csr_array((np.array([-0.0]), ([0], [0])), shape=(1, 2))
+    for signed in (rows, pd.DataFrame(rows), stored, stored.tolil()):
+        assert form_varies(signed)
+    for plain in (rows + 0.0, pd.DataFrame(rows) + 0.0, abs(stored)):
+        assert not form_varies(plain)
+    assert form_varies(rows[:, 0], targets=True)
