@@ -1,7 +1,5 @@
 """What lets a shell complete options: ``privfeat-extract --completion``."""
 
-import shtab
-
 from .arguments import extract_parser
 from .overlap import overlap_parser
 from .values import path_argument
@@ -9,6 +7,8 @@ from .values import path_argument
 
 def completion(shell: str) -> str:
     """Return what a shell reads: options, choices, and files where paths are due."""
+    import shtab  # which no other command needs
+
     parser, overlap = extract_parser(), overlap_parser()
     for one in (parser, overlap):
         for action in one._actions:
