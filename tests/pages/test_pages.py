@@ -153,6 +153,18 @@ def test_page_begins_with_whom_it_is_for(page):
     assert "After this page you " in text.split("\n\n")[1].replace("\n", " ")
 
 
+def test_badges_say_what_the_package_says():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    listed = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    told = f"Python {listed[0]} to {listed[-1]}; licence {project['license']}"
+    assert f"![{told}](docs/badges.svg)" in TEXTS["README"]
+    badges = (ROOT / "docs" / "badges.svg").read_text(encoding="utf-8")
+    assert f"<title>{told}</title>" in badges
+    for shown in (f">{listed[0]}–{listed[-1]}<", f">{project['license']}<"):
+        assert shown in badges
+
+
 def test_every_block_is_python_or_commands():
     assert {block.language for block in BLOCKS} == {"python", "sh"}
 
