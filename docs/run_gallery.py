@@ -8,7 +8,9 @@ without one is an error, and so is a warning.
 
 An example runs by itself, in a folder of its own that holds what ``make quickstart``
 makes. It runs again only if it, this file,
-the noise of tests, constraints.txt or a module of the packages has changed.
+the noise of tests, constraints.txt or a module of the packages has changed. One that
+takes longer than a minute is an error: readers run it as well. On a slow machine
+``GALLERY_SECONDS=300`` allows more.
 """
 
 import ast
@@ -30,6 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 GALLERY = ROOT / "docs" / "gallery"
 KEPT = ROOT / "build" / "gallery"
+SECONDS = 60.0  # that an example may take
 FEATURES = "quickstart/digits.h5"
 CELL = re.compile(r"^# %%.*\n", re.MULTILINE)
 LOOKS = {
@@ -95,8 +98,9 @@ def made(example: Path, kept: Path = KEPT) -> Path:
     Raises
     ------
     RuntimeError
-        If it fails. The message holds its traceback.
+        If it fails; the message holds its traceback. If it takes too long.
     """
+    allowed = float(os.environ.get("GALLERY_SECONDS", SECONDS))
     folder = kept / f"{example.stem}-{digest_of(example)}"
     if folder.is_dir():
         return folder
@@ -104,7 +108,15 @@ def made(example: Path, kept: Path = KEPT) -> Path:
     with tempfile.TemporaryDirectory(dir=kept) as work:
         shutil.copytree(features(kept).parent, Path(work, "quickstart"))
         command = [sys.executable, __file__, str(example), f"{work}/page"]
-        done = subprocess.run(command, cwd=work, capture_output=True, text=True)
+        try:
+            done = subprocess.run(
+                command, cwd=work, capture_output=True, text=True, timeout=allowed
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RuntimeError(
+                f"{example.name} must end within {allowed:g} seconds. Make it shorter; "
+                "on a slow machine set GALLERY_SECONDS to more."
+            ) from error
         if done.returncode:
             raise RuntimeError(f"{example.name} fails:\n{done.stderr}")
         try:

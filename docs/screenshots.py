@@ -10,10 +10,13 @@ import os
 import pty
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
@@ -37,8 +40,11 @@ TERMINALS = {
         "privfeat budget history patients.ledger --dataset patients",
     ],
 }
-# Picture -> page, width and height in pixels.
-BROWSER = {"report": ("report.html", 1000, 760)}
+# Picture -> page, or ledger to serve one of; width and height in pixels.
+BROWSER = {
+    "report": ("report.html", 1000, 760),
+    "serve": ("patients.ledger", 1000, 860),
+}
 
 
 def main() -> None:
@@ -51,8 +57,8 @@ def main() -> None:
             path = PICTURES / f"{name}.svg"
             path.write_text(drawn(commands), encoding="utf-8")
         for name, (page, width, height) in BROWSER.items():
-            url = Path(page).resolve().as_uri()
-            photograph(url, PICTURES / f"{name}.png", width, height)
+            with opened(page) as url:
+                photograph(url, PICTURES / f"{name}.png", width, height)
         os.chdir(PICTURES)  # so that the folder can go
 
 
@@ -93,6 +99,22 @@ def read(descriptor: int) -> bytes:
         return os.read(descriptor, 65536)
     except OSError:  # so Linux tells that nobody writes any more
         return b""
+
+
+@contextmanager
+def opened(page: str) -> Iterator[str]:
+    """Yield the URL of a page; that of a ledger is served until it was seen."""
+    if page.endswith(".html"):
+        yield Path(page).resolve().as_uri()
+        return
+    program = Path(sys.executable).with_name("privfeat")
+    command = [program, "budget", "serve", page]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        try:
+            yield served.stdout.readline().split()[0]
+        finally:
+            served.send_signal(signal.SIGINT)
 
 
 def photograph(url: str, path: Path, width: int, height: int) -> None:

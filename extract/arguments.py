@@ -1,6 +1,7 @@
 """The arguments of the command, checked."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -102,6 +103,7 @@ class Options:
         return resize, crop
 
 
+_SHELLS = ("bash", "zsh", "tcsh", "fish")  # as of privfeat
 _PLAIN = Options("", Path(), (Network(""),))
 
 
@@ -122,9 +124,25 @@ class _OfModel(argparse.Action):
             found[self.dest] = values if self.nargs != 0 else self.const
 
 
+class _Completion(argparse.Action):
+    """Print what lets a shell complete options, and exit: the others may be missing."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        from .completion import completion
+
+        sys.stdout.write(completion(values) + "\n")
+        parser.exit()
+
+
 def parse(argv: Sequence[str] | None = None) -> Options:
     """Read the command line; exits with status 2 if it is wrong."""
-    parser = _parser()
+    parser = extract_parser()
     values = vars(parser.parse_args(argv))
     del values["common"]
     for given in values["networks"]:
@@ -168,7 +186,8 @@ def _check(network: Network, parser: argparse.ArgumentParser) -> None:
         parser.error("--model scattering does not take --layers.")
 
 
-def _parser() -> argparse.ArgumentParser:
+def extract_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``privfeat-extract``, without ``overlap``."""
     parser = argparse.ArgumentParser(
         prog="privfeat-extract",
         description="Turn images or texts into a feature file for privfeat.",
@@ -233,6 +252,9 @@ def _parser() -> argparse.ArgumentParser:
     over = "discard OUT and any unfinished run"
     again("--overwrite", action="store_true", help=over)
     add("--quiet", action="store_true", help="no progress bar")
+    about = "print what lets a shell (%(choices)s) complete options"
+    add = partial(parser.add_argument, action=_Completion, default=argparse.SUPPRESS)
+    add("--completion", choices=_SHELLS, help=about)
     return parser
 
 

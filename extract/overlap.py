@@ -21,9 +21,18 @@ from privfeat.data.origin import differing, value
 from privfeat.data.schema import RESERVED, WITHOUT_DUPLICATES, require_free
 
 from .errors import ExtractError, say
-from .values import count_or_zero, path_argument
+from .values import cosine, count_or_zero, path_argument
 
 BLOCK_ROWS = 4096
+EPILOG = """\
+Rows are numbered from 0 in each split. What is ordinary depends on the network: the
+median is printed to compare with. The result is about records: do not publish it if
+one of the files is private.
+
+for example:
+  privfeat-extract overlap photos.h5 public.h5 --threshold 0.9 --out pairs.json
+  privfeat-extract overlap photos.h5 public.h5 --remove apart.h5
+"""
 _WARNING = (
     "warning: counts and pairs tell of the records of both files. If "
     "one is private, so is this result: no privacy statement covers it."
@@ -81,7 +90,7 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
 
 def main(argv: Sequence[str]) -> None:
     """Compare two files, print what is near, and write it where asked."""
-    options = _parser().parse_args(argv)
+    options = overlap_parser().parse_args(argv)
     say(_WARNING)
     if options.remove is not None:
         say(_WARNING_OF_REMOVAL)
@@ -212,20 +221,20 @@ def _accuracy(
     return float(np.mean(found == labels))
 
 
-def _parser() -> argparse.ArgumentParser:
+def overlap_parser() -> argparse.ArgumentParser:
+    """Return the parser of ``privfeat-extract overlap``."""
     parser = argparse.ArgumentParser(
         prog="privfeat-extract overlap",
-        description="Find near-duplicates between two feature files of one network: "
-        "for every row of A the most similar row of B, by the cosine of their angle.",
-        epilog="Rows are numbered from 0 in each split. What is ordinary depends on "
-        "the network: the median is printed to compare with. The result is about "
-        "records: do not publish it if one of the files is private.",
+        description="Find near-duplicates between two feature files of one network.\n"
+        "For every row of A the most similar row of B, by the cosine of their angle.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("a", metavar="A.h5", type=path_argument)
     parser.add_argument("b", metavar="B.h5", type=path_argument)
     parser.add_argument(
         "--threshold",
-        type=_cosine,
+        type=cosine,
         default=0.95,
         help="similarity from which rows are near-duplicates (default 0.95)",
     )
@@ -243,16 +252,6 @@ def _parser() -> argparse.ArgumentParser:
         "class means of B are on A with and without them",
     )
     return parser
-
-
-def _cosine(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from error
-    if not -1.0 <= value <= 1.0:
-        raise argparse.ArgumentTypeError(f"must be in [-1, 1], got {text!r}")
-    return value
 
 
 def _n_rows(file: FeatureFile) -> int:

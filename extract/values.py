@@ -69,3 +69,14 @@ def number(text: str) -> float:
     if not abs(value) < 1e6:
         raise argparse.ArgumentTypeError(f"must be finite, got {text!r}")
     return value
+
+
+def cosine(text: str) -> float:
+    """Return the cosine of an angle."""
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a number, got {text!r}") from error
+    if not -1.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"must be in [-1, 1], got {text!r}")
+    return value

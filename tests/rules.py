@@ -150,6 +150,7 @@ RULES = {
             *("torchvision", "tqdm", "transformers"),
         ],
         ours=SHARED | {"privfeat._files", "privfeat.data", "privfeat_extract"},
+        lazy=["shtab"],
     ),
 }
 

@@ -8,20 +8,24 @@ learn the patch of one user's images, and a classifier should learn one that man
     privfeat sanity --estimator DPLeastSquares --epsilon 1
 """
 
+import json
 import math
 from argparse import Namespace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privfeat._checks import require
 from privfeat.cli.shared import estimators, files, options, terminal
 from privfeat.cli.shared.terminal import CommandError
 
+if TYPE_CHECKING:
+    from privfeat.audit import SanityResult
+
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.tested())
+    parser = options.verb(verbs, run, options.AS_JSON, options.tested())
     add = parser.add_argument
     n_users = "users with one image each, or ten with max_group_size (default 1000)"
     add("--n-users", type=int, default=1000, help=n_users)
@@ -73,13 +77,15 @@ def run(args: Namespace) -> None:
     for name, test in tests:
         terminal.progress(args, f"{name} ...")
         results.append(test(estimator))
-        print(results[-1], flush=True)
+        if not args.json:
+            print(results[-1], flush=True)
     if args.plots is not None:
         folder = Path(args.plots)
         folder.mkdir(parents=True, exist_ok=True)
         for result in results:
             name = result.name.replace(" ", "-")
             files.write_file(folder / f"{name}.png", result.plot())
+    smallest = None
     if args.smallest_noise:
         terminal.progress(args, "searching for the smallest noise ...")
         found = audit.smallest_noise(
@@ -88,6 +94,18 @@ def run(args: Namespace) -> None:
             ),
             partial(labels, mu=0.0, n_fits=args.n_fits or 10),
         )
-        print(f"smallest noise multiplier that passes: {found.noise_multiplier:.3g}")
-    if not all(result.passed for result in results if result.must_stay_below):
+        smallest = found.noise_multiplier
+        if not args.json:
+            print(f"smallest noise multiplier that passes: {smallest:.3g}")
+    passed = all(result.passed for result in results if result.must_stay_below)
+    if args.json:
+        told = {"passed": passed, "tests": [*map(_told, results)]}
+        print(json.dumps(told | {"smallest_noise": smallest}, indent=2))
+    if not passed:
         raise CommandError("a fit learned more than its stated cost allows.")
+
+
+def _told(result: "SanityResult") -> dict[str, Any]:
+    """Return what JSON tells of a test."""
+    names = ("name", "passed", "mean", "limit", "margin", "chance", "must_stay_below")
+    return {name: getattr(result, name) for name in names} | {"values": result.values}

@@ -12,23 +12,23 @@ from privfeat.persistence.loading import (
     load,
     load_class_names,
     load_origin,
-    load_predictor,
     load_statement,
     load_table,
 )
+
+# What "as" brings in is for this package alone: users have no promise of it.
+from privfeat.persistence.loading import load_predictor as load_predictor
 from privfeat.persistence.model_folder import ModelFileError
-from privfeat.persistence.saving import save, written_before
-from privfeat.persistence.written import is_ours
+from privfeat.persistence.saving import save
+from privfeat.persistence.saving import written_before as written_before
+from privfeat.persistence.written import is_ours as is_ours
 
 __all__ = [
     "ModelFileError",
-    "is_ours",
     "load",
     "load_class_names",
     "load_origin",
-    "load_predictor",
     "load_statement",
     "load_table",
     "save",
-    "written_before",
 ]

@@ -3,11 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privfeat.preprocessing.columns_file import (
-    draft_columns,
-    plain_columns,
-    read_columns,
-)
+from privfeat.preprocessing.columns_file import draft_columns, read_columns
+from privfeat.preprocessing.columns_file import plain_columns as plain_columns  # ours
 from privfeat.preprocessing.public_columns import PublicColumns
 
 if TYPE_CHECKING:
@@ -36,7 +33,6 @@ __all__ = [
     "PublicColumns",
     "after_scaling",
     "draft_columns",
-    "plain_columns",
     "read_columns",
 ]
 

@@ -1,6 +1,8 @@
+import json
+
 import pytest
 
-from privfeat.cli.planning.plan import percent
+from privfeat.cli.planning.plan_words import percent
 
 PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
 
@@ -87,3 +89,59 @@ def test_plan_and_tan_warn_of_a_large_delta(run, n_samples, warned):
 )
 def test_percent_has_no_negative_zero(value, text):
     assert percent(value) == text
+
+
+def test_plan_in_json_is_what_it_prints(run):
+    found = json.loads(run(*PLAN, "--json")[1])
+    printed = run(*PLAN)[1]
+    for row in found["estimators"]:
+        assert (
+            f"{row['score_noise']:18.4f} {percent(row['expected_loss']):>8}" in printed
+        )
+        for release in row["releases"]:
+            noise = f"{release['noise_stddev']:10.4g}"
+            assert f"{release['query']:13} stddev {noise}" in printed
+    assert f"use {found['recommended']}: {found['reason']}\n" in printed
+    last = found["networks"]["settings"][-1]
+    assert (last["batch_size"], last["learning_rate"]) == (8192, 0.64)
+    assert found["warnings"] == []
+
+
+def test_plan_of_few_records_says_so_in_json(run):
+    few = "plan --n 1200 --d 1088 --classes 4 --epsilon 1 --json".split()
+    (warning,) = json.loads(run(*few)[1])["warnings"]
+    assert warning.startswith("fewer than ten records for each feature: the true loss")
+
+
+def test_plan_of_a_network_in_json_is_what_it_prints(run):
+    words = "plan --n 5000 --epsilon 1 --batch 300".split()
+    found = json.loads(run(*words, "--json")[1])
+    assert (found["estimators"], found["recommended"]) == ([], None)
+    more = found["networks"]["more_data"]
+    assert more["batch_size"] == 300
+    last = f"the same steps of 300 records: epsilon {more['epsilon']:.3g}\n"
+    assert run(*words)[1].endswith(last)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_plan_with_public_features_in_json(run, features):
+    words = "plan --n 5000 --d 5 --classes 4 --epsilon 1 --repeats 2 --json".split()
+    status, out, err = run(*words, "--public", f"{features}:train")
+    found = json.loads(out)
+    assert status == 0
+    assert "protect none of its rows" in err
+    accuracies = {
+        row["estimator"]: sum(row["accuracies"])
+        for row in found["public"]["estimators"]
+    }
+    assert found["recommended"] == max(accuracies, key=accuracies.__getitem__)
+    assert found["reason"] == "the best on the public features"
+
+
+def test_plan_of_a_number_in_json(run, patients):
+    words = "plan --n 500 --target age --epsilon 1 --json --columns".split()
+    found = json.loads(run(*words, patients / "columns.toml")[1])
+    (row,) = found["estimators"]
+    assert found["recommended"] == row["estimator"] == "DPLeastSquaresRegressor"
+    assert found["n_classes"] is None
+    assert all(release["noise_stddev"] > 0 for release in row["releases"])

@@ -1,4 +1,8 @@
+import json
+
 import pytest
+
+from tests.cli.test_statuses import FIELDS, fields_of
 
 FEW = ("--n-users", 100, "--n-fits", 10, "--quiet")
 
@@ -24,6 +28,19 @@ def test_sanity_fails_without_noise(run):
     assert status == 1
     assert "random labels: FAIL" in out
     assert "learned more than its stated cost" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("noise", "passed"), [(100, True), (0, False)])
+def test_sanity_speaks_json_whether_it_passes_or_not(run, noise, passed):
+    command = ("sanity", "--estimator", "DPLeastSquares", *FEW, "--json")
+    cost = ("--noise-multiplier", noise) if noise else ("--epsilon", "inf")
+    status, out, _ = run(*command, *cost, "--set", "ridge=1e-3")
+    found = json.loads(out)
+    assert fields_of(found, FIELDS["sanity"]) == FIELDS["sanity"]
+    assert (status, found["passed"]) == (0 if passed else 1, passed)
+    assert [len(test["values"]) for test in found["tests"]] == [10, 10, 10]
+    assert found["tests"][0]["passed"] == passed
 
 
 @pytest.mark.slow

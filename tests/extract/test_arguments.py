@@ -1,11 +1,16 @@
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from privfeat.data import write_features
 from privfeat.data.splits import SPLIT_NAMES
-from privfeat_extract.arguments import Network, parse
+from privfeat_extract import overlap
+from privfeat_extract.arguments import Network, extract_parser, parse
 
 BASE = ["--data", "d", "--model", "m", "--out", "o.h5"]
 
@@ -114,3 +119,41 @@ def test_help_is_quick_to_load():
     )
     assert "privfeat-extract --data digits --model scattering" in done.stdout
     assert ", ".join(SPLIT_NAMES) in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh", "fish"])
+def test_completion_knows_options_and_the_verb(shell, run):
+    """Options that a run needs may be missing."""
+    status, out, err = run("--completion", shell)
+    assert (status, err) == (0, "")
+    for word in ("weights-license", "overlap"):
+        assert word in out
+    if shell == "bash":
+        subprocess.run(["bash", "-n"], input=out, text=True, check=True)
+        assert "_overlap___remove_COMPGEN=_shtab_compgen_files" in out
+
+
+def test_examples_of_help_parse():
+    """The tests of pages run most of them: these are of both helps."""
+    for parser in (extract_parser(), overlap.overlap_parser()):
+        text = parser.format_help()
+        shown = re.findall(r"^  privfeat-extract (.*)$", text.replace("\\\n", ""), re.M)
+        assert shown
+        for words in map(shlex.split, shown):
+            if words[0] == "overlap":
+                overlap.overlap_parser().parse_args(words[1:])
+            else:
+                assert parse(words).out
+
+
+def test_examples_of_overlap_run(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = np.random.default_rng(0).normal(size=(30, 8)).astype(np.float32)
+    for name, part in (("photos.h5", rows[:20]), ("public.h5", rows[10:])):
+        write_features(name, {"train": (part, np.arange(20) % 2)})
+    _, _, shown = overlap.overlap_parser().format_help().partition("for example:\n")
+    for line in shown.splitlines():
+        status, out, _ = run(*shlex.split(line)[1:])
+        assert status == 0
+        assert "10 of 20 rows have a near-duplicate" in out
+    assert {"pairs.json", "apart.h5"} < {path.name for path in tmp_path.iterdir()}

@@ -17,6 +17,7 @@ STARTS = {f"start/{path.stem}": path for path in sorted(START.glob("*.md"))}
 # Beginnings of the commands that no test can run here, and what they need.
 NOT_RUN = {
     "make quickstart": "an environment of its own",
+    "make test": "the tests themselves",
     "source .venv/bin/activate": "that environment",
     "privfeat-extract --data hfds/": "the Hugging Face hub",
     "privfeat-extract --data photos/": "weights: tests/extract",

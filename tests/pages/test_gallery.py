@@ -117,6 +117,23 @@ def test_example_runs_again_only_if_it_changed(tmp_path):
         made(example, kept)
 
 
+@pytest.mark.slow
+def test_example_that_takes_too_long_is_an_error(tmp_path, monkeypatch):
+    kept = tmp_path / "kept"
+    (kept / "quickstart").mkdir(parents=True)
+    (kept / run_gallery.FEATURES).touch()
+    example = tmp_path / "name.py"
+    example.write_text(EXAMPLE.replace("1 / 2", "__import__('time').sleep(60)"))
+    monkeypatch.setenv("GALLERY_SECONDS", "0.5")
+    with pytest.raises(RuntimeError, match=r"name\.py must end within 0\.5 seconds"):
+        made(example, kept)
+    assert [path.name for path in kept.iterdir()] == ["quickstart"]
+
+
+def test_an_example_may_take_a_minute():
+    assert run_gallery.SECONDS == 60
+
+
 def test_examples_and_pages_that_are_made_are_not_committed():
     assert {path.suffix for path in GALLERY.iterdir()} <= {".py", ".txt"}
     assert Path(run_gallery.KEPT).relative_to(ROOT).parts[0] == "build"

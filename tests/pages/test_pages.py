@@ -12,6 +12,7 @@ from itertools import pairwise
 import jax
 import pytest
 
+from docs import site
 from privfeat import BudgetExceededError
 from tests.pages.blocks import (
     BLOCKS,
@@ -50,6 +51,11 @@ DOCUMENTS = [
     *sorted(set((ROOT / "docs").glob("*.md")) - {ROOT / "docs" / "index.md"}),
     *(ROOT / "CONTRIBUTING.md", ROOT / "privfeat" / "core" / "README.md"),
 ]
+
+# All pages of the site, of which some lie beside the code; those of the gallery have
+# tests of their own.
+SITE = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "docs/gallery/head.txt"]
+SITE += [ROOT / document for document in site.BESIDE.values()]
 
 
 @pytest.fixture(scope="module")
@@ -138,12 +144,25 @@ def test_readme_is_no_wall():
     )
 
 
-@pytest.mark.parametrize("name", [name for name in TEXTS if name != "README"])
-def test_page_begins_with_whom_it_is_for(name):
-    title, _, first = TEXTS[name].split("\n")[:3]
+@pytest.mark.parametrize("page", SITE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_begins_with_whom_it_is_for(page):
+    text = page.read_text(encoding="utf-8")
+    title, _, first = text.split("\n")[:3]
     assert title.startswith("# ")
     assert first.startswith("For whoever ")
-    assert "After this page you " in TEXTS[name].split("\n\n")[1].replace("\n", " ")
+    assert "After this page you " in text.split("\n\n")[1].replace("\n", " ")
+
+
+def test_badges_say_what_the_package_says():
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    listed = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
+    told = f"Python {listed[0]} to {listed[-1]}; licence {project['license']}"
+    assert f"![{told}](docs/badges.svg)" in TEXTS["README"]
+    badges = (ROOT / "docs" / "badges.svg").read_text(encoding="utf-8")
+    assert f"<title>{told}</title>" in badges
+    for shown in (f">{listed[0]}–{listed[-1]}<", f">{project['license']}<"):
+        assert shown in badges
 
 
 def test_every_block_is_python_or_commands():

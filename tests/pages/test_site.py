@@ -1,20 +1,34 @@
 """The site: all that is public is in its reference, and it builds without a warning."""
 
+import ast
 import importlib.util
 import os
 import re
 import subprocess
 import sys
 from importlib import import_module
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tests.pages.blocks import ROOT
+from tests.pages.blocks import BLOCKS, ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
-# Packages of which users import, and names that are no objects of their own.
-PUBLIC = ["privfeat", "privfeat.audit", "privfeat.data", "privfeat.selection"]
+# Packages of which users import: all that say what they export, but these.
+PRIVATE = ("cli", "core", "networks.", "audit.random_numbers")
+PUBLIC = sorted(
+    {
+        str(path.parent if path.stem == "__init__" else path.with_suffix(""))
+        .removeprefix(f"{ROOT}/")
+        .replace("/", ".")
+        for path in (ROOT / "privfeat").rglob("*.py")
+        if "\n__all__ = " in path.read_text(encoding="utf-8")
+    }
+)
+PUBLIC = [
+    n for n in PUBLIC if not n.startswith(tuple(f"privfeat.{p}" for p in PRIVATE))
+]
+# Names that are no objects of their own.
 LISTED = {"FORMAT", "FORMAT_VERSION", "__version__"}
 
 
@@ -28,6 +42,12 @@ def objects():
     return found
 
 
+def test_packages_that_export_are_found():
+    few = {"privfeat", "privfeat.linear", "privfeat.networks", "privfeat.distributed"}
+    assert few < set(PUBLIC)
+    assert len(PUBLIC) == 14
+
+
 @pytest.mark.parametrize("package", PUBLIC)
 def test_public_names_are_in_the_reference(package):
     module = import_module(package)
@@ -39,6 +59,31 @@ def test_public_names_are_in_the_reference(package):
         and all(getattr(module, name) is not thing for thing in shown)
     ]
     assert missing == []
+
+
+def imported_on_pages():
+    """Return the objects that code on pages and in the gallery imports of privfeat."""
+    codes = [block.code for block in BLOCKS if block.language == "python"]
+    codes += [path.read_text() for path in (ROOT / "docs/gallery").glob("*.py")]
+    for code in codes:
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.ImportFrom) and "privfeat" in str(node.module):
+                for alias in node.names:
+                    yield f"{node.module}.{alias.name}"
+
+
+@pytest.mark.parametrize("path", sorted(set(imported_on_pages())))
+def test_what_pages_import_is_in_the_reference(path):
+    """Of a module, something that is in it."""
+    module, _, name = path.rpartition(".")
+    thing = getattr(import_module(module), name)
+    if isinstance(thing, ModuleType):
+        assert any(
+            getattr(thing, getattr(one, "__name__", ""), None) is one
+            for one in objects()
+        )
+    else:
+        assert any(thing is one for one in objects())
 
 
 @pytest.fixture(scope="module")

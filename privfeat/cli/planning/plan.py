@@ -9,38 +9,21 @@ For example
     privfeat plan --n 5000 --columns columns.toml --target diagnosis --epsilon 1
 """
 
-import sys
+import json
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
+from privfeat.cli.planning import plan_words as words
 from privfeat.cli.shared import files, options, tables, terminal
 from privfeat.cli.shared.terminal import CommandError
 
 if TYPE_CHECKING:
     from privfeat.analysis.planning import Outlook
-    from privfeat.analysis.public_trials import Trial
-
-_LARGE_LOSS = 0.1  # from here on the estimate is too optimistic
-_MANY_FEATURES = """
-fewer than ten records for each feature: the true loss is larger, perhaps many times.
-Measure it on public rows like yours: --public FILE."""
-_TOO_FEW = """
-too few records for this budget: expect worse, since few records also mean little
-to learn from. Take more of them, or a larger epsilon."""
-_ALONE = """
-where the public rows have your classes, a model of them alone has about {}, and
-costs no privacy: if that is enough, fit no record. As prior= of DPFC it helps a fit to
-few records, which this table does not show: then use DPFC, whatever is best here."""
-_LOSSES = f"""
-expected loss of accuracy, relative, from the noise alone (rough: it assumes how far
-apart your classes are, and that they are equally common; of a rare class it says too
-little: what counts there is how many records it has):
-  {"":15} {"noise in a score":>18} {"loss":>8} {"with more data":>16}"""
 
 
 def add_parser(verbs: Any) -> None:
     """Add this verb to the parser of the command."""
-    parser = options.verb(verbs, run, options.compared())
+    parser = options.verb(verbs, run, options.AS_JSON, options.compared())
     add = parser.add_argument
     many = "number of records, of users if a fit protects these, roughly: it is public"
     add("--n", type=int, required=True, help=many)
@@ -61,37 +44,124 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Print the plan."""
-    from privfeat.analysis.planning import plan
-
     declared = tables.declared_by(args)
     _set_sizes(args, declared)
+    found = _nothing(args)
     if args.d is None:
-        _print_budget(args, "a network")
-        _print_batches(args)
-        return
+        found |= _network(args, found)
+    elif args.classes is None:
+        found |= _regressor(args, found, declared)
+    else:
+        found |= _classifiers(args, found, declared)
+    if args.json:
+        print(json.dumps(found, indent=2))
+    elif args.d is not None:
+        print(f"\nuse {found['recommended']}: {found['reason']}")
+
+
+def _nothing(args: Namespace) -> dict[str, Any]:
+    """Return what JSON tells of a plan of nothing."""
+    from privfeat.analysis.planning import delta_warnings
+
+    return {
+        "n_samples": args.n,
+        "n_features": args.d,
+        "n_classes": args.classes,
+        "epsilon": args.epsilon,
+        "delta": args.delta,
+        "adjacency": args.adjacency,
+        "estimators": [],
+        "more_data": None,
+        "public": None,
+        "networks": None,
+        "recommended": None,
+        "reason": None,
+        "warnings": [*delta_warnings(args.delta, args.n)],
+    }
+
+
+def _classifiers(
+    args: Namespace, found: dict[str, Any], declared: "tables.Declared | None"
+) -> dict[str, Any]:
+    """Plan every linear classifier; return what JSON tells of them."""
+    from privfeat.analysis.planning import plan
+
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
-    if args.classes is None:
-        _plan_regressor(args, budget, declared)
-        return
     sizes = (args.n, args.d, args.classes)
-    found = plan(*sizes, **budget, data_factor=args.data_factor)
-    best, reason = found.recommended, found.reason
+    outlook = plan(*sizes, **budget, data_factor=args.data_factor)
     # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args, declared)
-    _print_noise(args, found)
+    if not args.json:
+        what = f"{args.d} features, {args.classes} classes"
+        words.print_budget(args, what, found["warnings"])
+        words.print_noise(outlook)
+    told = _of_outlook(outlook)
+    told["warnings"] = found["warnings"] + told["warnings"]
     if public is not None:
-        from privfeat.analysis.public_trials import run_trials
-
-        terminal.progress(args, "fitting on public features ...")
-        trials = run_trials(*public, n_samples=args.n, n_repeats=args.repeats, **budget)
-        _print_trials(trials, args)
-        best = max(trials, key=lambda trial: trial.accuracy).estimator
-        reason = "the best on the public features"
+        told |= _of_trials(args, budget, *public)
+    elif words.hopeless(outlook):
+        told["reason"] += ", though no estimator learns much from so little"
     if declared is None or args.batch is not None:  # few train networks on tables
-        _print_batches(args)
-    if public is None and hopeless(found):
-        reason = f"{reason}, though no estimator learns much from so little"
-    print(f"\nuse {best}: {reason}")
+        told["networks"] = _of_batches(args)
+    return told
+
+
+def _of_outlook(outlook: "Outlook") -> dict[str, Any]:
+    """Return what JSON tells of the linear classifiers."""
+    caution = " ".join(words.caution_of(outlook).split())
+    expected = {row.estimator: row.expected_loss for row in outlook.more_data}
+    return {
+        "estimators": [
+            {
+                "estimator": row.estimator,
+                "releases": _of_releases(row.releases),
+                "score_noise": row.score_noise,
+                "expected_loss": row.expected_loss,
+            }
+            for row in outlook.estimators
+        ],
+        "more_data": {
+            "factor": outlook.data_factor,
+            "same_noise_epsilon": outlook.same_noise_epsilon,
+            "expected_loss": expected,
+        },
+        "recommended": outlook.recommended,
+        "reason": outlook.reason,
+        "warnings": [caution] if caution else [],
+    }
+
+
+def _of_releases(releases: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "query": release.query.name,
+            "count": release.query.count,
+            "noise_stddev": release.noise_stddev,
+        }
+        for release in releases
+    ]
+
+
+def _of_trials(args: Namespace, budget: dict[str, Any], X: Any, y: Any) -> Any:
+    """Try the estimators on public rows; return what JSON tells of that."""
+    from privfeat.analysis.public_trials import run_trials
+
+    terminal.progress(args, "fitting on public features ...")
+    trials = run_trials(X, y, n_samples=args.n, n_repeats=args.repeats, **budget)
+    terminal.warn(
+        f"the accuracies on {args.public} are exact and protect none of its rows: pass "
+        "public ones alone."
+    )
+    if not args.json:
+        words.print_trials(trials, args)
+    measured = [
+        {"estimator": one.estimator, "accuracies": [*one.accuracies]} for one in trials
+    ]
+    return {
+        "public": {"non_private": trials[0].non_private, "estimators": measured},
+        "recommended": max(trials, key=lambda trial: trial.accuracy).estimator,
+        "reason": "the best on the public features",
+    }
 
 
 def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
@@ -110,41 +180,28 @@ def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
         args.classes = None if names is None else len(names)
 
 
-def _plan_regressor(
-    args: Namespace, budget: dict[str, Any], declared: "tables.Declared | None"
-) -> None:
-    """Print the noise of a regressor of a table."""
+def _regressor(
+    args: Namespace, found: dict[str, Any], declared: "tables.Declared | None"
+) -> dict[str, Any]:
+    """Plan the regressor of a table; return what JSON tells of it."""
     from privfeat.cli.shared.estimators import make_estimator
 
     if declared is None or args.public is not None:
         raise CommandError("--public must not be given for a target of numbers.")
     (name,) = options.REGRESSORS
-    given = {**declared.settings, "target_bounds": declared.target_bounds, **budget}
-    plan = make_estimator(name, given).planned(args.d)
-    _print_budget(args, f"{args.d} features, a number to predict")
-    print("\nnoise of every release (exact):")
-    _print_releases(name, plan.releases, args.n)
-    print(f"\nuse {name}: the estimator of numbers")
-
-
-def _print_budget(args: Namespace, what: str) -> None:
-    from privfeat.analysis.planning import delta_warnings
-
-    print(
-        f"epsilon = {args.epsilon:g}, delta = {args.delta:g}, {args.adjacency}; "
-        f"{args.n:,} records, {what}"
-    )
-    for warning in delta_warnings(args.delta, args.n):
-        print(f"warning: {warning}")
-
-
-def _print_releases(name: str, releases: Any, n_samples: int) -> None:
-    for release in releases:
-        query, stddev = release.query, release.noise_stddev
-        print(
-            f"  {name:15} {query.count:4d} x {query.name:13} stddev "
-            f"{stddev:10.4g}, stddev / n {stddev / n_samples:.2g}"
-        )
+    given = {**declared.settings, "target_bounds": declared.target_bounds}
+    given |= options.given(args, ("epsilon", "delta", "adjacency"))
+    releases = make_estimator(name, given).planned(args.d).releases
+    if not args.json:
+        what = f"{args.d} features, a number to predict"
+        words.print_budget(args, what, found["warnings"])
+        print("\nnoise of every release (exact):")
+        words.print_releases(name, releases, args.n)
+    return {
+        "estimators": [{"estimator": name, "releases": _of_releases(releases)}],
+        "recommended": name,
+        "reason": "the estimator of numbers",
+    }
 
 
 def _open_public(
@@ -161,56 +218,31 @@ def _open_public(
     return split.X[:], split.y[:]
 
 
-def _print_noise(args: Namespace, found: "Outlook") -> None:
-    _print_budget(args, f"{args.d} features, {args.classes} classes")
-    print("\nnoise of every release (exact):")
-    for row in found.estimators:
-        _print_releases(row.estimator, row.releases, found.n_samples)
-    print(_LOSSES)
-    few = found.n_samples < 10 * found.n_features
-    above = "> " if few else ""
-    for row, more in zip(found.estimators, found.more_data, strict=True):
-        now, then = (f"{above}{percent(one.expected_loss)}" for one in (row, more))
-        print(f"  {row.estimator:15} {row.score_noise:18.4f} {now:>8} {then:>16}")
-    print(
-        f"more data: {found.data_factor:g} times the records; with them, epsilon "
-        f"{found.same_noise_epsilon:.3g} would give the loss of now"
-    )
-    if hopeless(found):
-        print(_TOO_FEW)
-    elif few:
-        print(_MANY_FEATURES)
-    sys.stdout.flush()  # what follows takes longer
-
-
-def hopeless(found: "Outlook") -> bool:
-    """Return whether noise alone spoils what every estimator predicts."""
-    return min(row.expected_loss for row in found.estimators) > _LARGE_LOSS
-
-
-def percent(value: float) -> str:
-    """Return a part of one in per cent, with one digit and never ``-0.0%``."""
-    return f"{round(value, 3) + 0.0:.1%}"
-
-
-def _print_trials(trials: "list[Trial]", args: Namespace) -> None:
-    terminal.warn(
-        f"the accuracies on {args.public} are exact and protect none of its rows: pass "
-        "public ones alone."
-    )
-    print(f"\nmeasured on {args.public}, the noise scaled to {args.n:,} records:")
-    print(f"  {'':15} {'accuracy':>9} {'points lost':>12}")
-    plain = percent(trials[0].non_private)
-    print(f"  {'without privacy':15} {plain:>9}  (logistic regression)")
-    for trial in trials:
-        lost = f"{100 * trial.loss:.1f}"
-        print(f"  {trial.estimator:15} {percent(trial.accuracy):>9} {lost:>12}")
-    print(_ALONE.format(plain))
-
-
-def _print_batches(args: Namespace) -> None:
-    from privfeat.analysis.batches import noise_by_batch_size
+def _network(args: Namespace, found: dict[str, Any]) -> dict[str, Any]:
+    """Plan a network alone; return what JSON tells of it."""
     from privfeat.analysis.tan import TAN
+
+    if not args.json:
+        words.print_budget(args, "a network", found["warnings"])
+    told = _of_batches(args)
+    chosen = args.batch or told["settings"][-1]["batch_size"]
+    row = next(row for row in told["settings"] if row["batch_size"] == chosen)
+    now = TAN(chosen / args.n, row["noise_multiplier"], row["n_iter"])
+    delta = args.delta / args.data_factor
+    epsilon = now.with_more_data(args.data_factor).epsilon(delta, accountant="rdp")
+    if not args.json:
+        print(
+            f"more data: {args.data_factor:g} times the records, the same steps of "
+            f"{chosen} records: epsilon {epsilon:.3g}"
+        )
+    more = {"factor": args.data_factor, "batch_size": chosen}
+    more |= {"epsilon": epsilon, "delta": delta}
+    return {"networks": told | {"more_data": more}}
+
+
+def _of_batches(args: Namespace) -> dict[str, Any]:
+    """Return what JSON tells of networks, with some batch sizes."""
+    from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]
     if args.batch is not None:
@@ -218,23 +250,7 @@ def _print_batches(args: Namespace) -> None:
     rows = noise_by_batch_size(
         args.n, sizes, epsilon=args.epsilon, delta=args.delta, n_epochs=args.epochs
     )
-    print(
-        f"\na network by DP-SGD, {args.epochs:g} epochs: larger batches, and a "
-        "learning rate as many\ntimes as large (0.01 at 128 is a common start):\n"
-        "  batch size  noise multiplier  noise per example  learning rate"
-    )
-    for row in rows:
-        print(
-            f"  {row.batch_size:10d} {row.noise_multiplier:17.4g} "
-            f"{row.noise_per_example:18.3g} {row.learning_rate:14g}"
-        )
-    if args.d is None:
-        chosen = args.batch or sizes[-1]
-        row = next(row for row in rows if row.batch_size == chosen)
-        now = TAN(row.batch_size / args.n, row.noise_multiplier, row.n_iter)
-        more = now.with_more_data(args.data_factor)
-        epsilon = more.epsilon(args.delta / args.data_factor, accountant="rdp")
-        print(
-            f"more data: {args.data_factor:g} times the records, the same steps of "
-            f"{row.batch_size} records: epsilon {epsilon:.3g}"
-        )
+    if not args.json:
+        words.print_batches(args, rows)
+    settings = [row._asdict() for row in rows]
+    return {"n_epochs": args.epochs, "settings": settings, "more_data": None}
