@@ -44,6 +44,7 @@ SCRIPTS = (
     "overlap",
     "positives",
     "prior",
+    "prior_bars",
     "public",
     "rare",
     "recovery",

@@ -37,3 +37,15 @@ def test_curves_of_the_package_are_those_of_the_results(monkeypatch, tmp_path):
     monkeypatch.setattr(few, "CURVES", tmp_path / "curves.json")
     few.write_curves(results)
     assert few.CURVES.read_text() == shipped
+
+
+def test_names_of_classes_stand_beside_fits_without(separate, tmp_path):
+    X, y = separate
+    np.savez(tmp_path / "n.npz", class_name_features=2.0 * np.eye(3, 8))
+    names = few.names_of(tmp_path / "n.npz")
+    rng = np.random.default_rng(0)
+    found = dict(few.methods(X, y, X, 3, 8.0, rng, names))
+    for key in ("DPFC, names 8", "DPLeastSquares, names 8", "names alone 8"):
+        assert np.mean(found[key](X) == y) > 0.9, key
+    assert few.names_of(None) is None
+    assert "names alone 8" not in dict(few.methods(X, y, X, 3, 8.0, rng))
