@@ -214,7 +214,8 @@ def print_tables(found: dict[str, Any]) -> None:
     for label in ("", " 1/n"):
         few = [str(k) for k in found["shots"] if not label or k in FEW_SHOTS]
         rows = []
-        for epsilon in sorted({key.split()[-1] for key in CURVES_OF}):
+        measured = {key.removesuffix(" 1/n").split()[-1] for key in found["test"]}
+        for epsilon in sorted(measured - {"inf"}, key=float):
             with_names = (*(f"{name}, names" for name in WITH_PRIOR), ALONE)
             for method in (*ESTIMATORS, *with_names, HEAD, MEANS, PUBLIC):
                 cells = found["test"].get(f"{method} {epsilon}{label}")

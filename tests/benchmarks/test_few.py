@@ -49,3 +49,11 @@ def test_names_of_classes_stand_beside_fits_without(separate, tmp_path):
         assert np.mean(found[key](X) == y) > 0.9, key
     assert few.names_of(None) is None
     assert "names alone 8" not in dict(few.methods(X, y, X, 3, 8.0, rng))
+
+
+def test_tables_have_every_epsilon_and_method(capsys):
+    cells = {"DPFC 8": {"1": [0.5]}, "names alone 0.5": {"1": [0.25]}}
+    few.print_tables({"set": "texts", "shots": [1], "test": cells})
+    printed = capsys.readouterr().out
+    assert "| 0.5     | names alone     | 25.0 ± 0.0 |" in printed
+    assert printed.index("names alone") < printed.index("| 8 ")
