@@ -1,7 +1,7 @@
 """In how many cells does a public prior meet its bar?
 
-Reads what ``prior.py`` and ``texts.py`` measured, fits nothing, and judges both halves
-of the bar over all cells:
+Reads what ``prior.py``, ``few.py`` and ``texts.py`` measured, fits nothing, and judges
+both halves of the bar over all cells:
 
 - *kept*: accuracy is at least the better of the prior alone and of no prior, less half
   a point. In brackets the cells that miss this by more than two standard errors.
@@ -39,7 +39,7 @@ def main() -> None:
     rows, judged = [], {}
     for path in sorted(RESULTS.glob("prior_*.json")) + sorted(RESULTS.glob("texts*")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        found = judge(cells_of(result)) if "cells" in result else {}
+        found = judge(few_of(result) if "test" in result else cells_of(result))
         for name, counts in found.items():
             rows.append([path.stem, name, *shown(counts)])
         judged |= {f"{path.stem}: {name}": counts for name, counts in found.items()}
@@ -58,7 +58,7 @@ def main() -> None:
 
 def cells_of(result: dict[str, Any]) -> Iterator[tuple[str, Any, Any, float | None]]:
     """Yield names, accuracies in percent without and with a prior, and alone."""
-    cells, alone = result["cells"], result.get("alone")
+    cells, alone = result.get("cells", {}), result.get("alone")
     for name, scores in cells.items():
         where, epsilon = name.rsplit(", ", 1)
         if alone:  # set, estimator, prior, epsilon
@@ -71,6 +71,19 @@ def cells_of(result: dict[str, Any]) -> Iterator[tuple[str, Any, Any, float | No
             kind = result["settings"].get("estimator", "DPFC")
             where = where.replace(", names", f", {kind}, names")
             yield where, 100 * np.array(without), 100 * np.array(scores), None
+
+
+def few_of(result: dict[str, Any]) -> Iterator[tuple[str, Any, Any, float | None]]:
+    """Yield the same of fits to few records."""
+    test = result["test"]
+    for name, cells in test.items():
+        if ", names " in name:
+            kind, epsilon = name.split(", names ")
+            for number, scores in cells.items():
+                without = 100 * np.array(test[f"{kind} {epsilon}"][number])
+                alone = 100 * float(np.mean(test[f"names alone {epsilon}"][number]))
+                where = f"{result['set']}, few records, {kind}, names"
+                yield where, without, 100 * np.array(scores), alone
 
 
 def judge(cells: Any) -> dict[str, list[int]]:

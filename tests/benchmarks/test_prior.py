@@ -73,6 +73,16 @@ def test_both_halves_of_the_bar_are_judged_in_every_cell():
     assert bars.shown([2, 1, 1, 1, 1]) == ("1 of 2 (1 beyond two errors)", "1 of 1")
 
 
+def test_fits_to_few_records_are_judged_one_by_one():
+    test = {
+        "DPFC 1": {"1": [0.1, 0.1], "50": [0.7, 0.7]},
+        "DPFC, names 1": {"1": [0.62, 0.62], "50": [0.75, 0.75]},
+        "names alone 1": {"1": [0.62, 0.62], "50": [0.62, 0.62]},
+    }
+    found = bars.judge(bars.few_of({"set": "texts", "test": test}))
+    assert found == {"texts, few records, DPFC, names": [2, 2, 0, 2, 1]}
+
+
 def test_names_of_texts_are_compared_to_no_prior_alone():
     cells = {
         "films, without privacy": [0.8],
