@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rivals import red_wine
-from sklearn.datasets import fetch_california_housing
+from rivals import california_housing, red_wine
 from sklearn.model_selection import train_test_split
 
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -89,8 +88,7 @@ def california(home: Path) -> tuple[np.ndarray, np.ndarray]:
 
     ``home`` is scikit-learn's ``data_home``; without the set in it, it is downloaded.
     """
-    rows = fetch_california_housing(data_home=home)
-    columns = (*rows.data.T, rows.target)
+    columns = california_housing(home).T
     scaled = [within(c, *how) for c, how in zip(columns, CALIFORNIA, strict=True)]
     found = np.stack(scaled, axis=1).astype(np.float32)
     return found[:, :-1], found[:, -1]

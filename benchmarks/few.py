@@ -19,6 +19,8 @@ networks, so none is copied:
   which costs them no budget. Full batches, one end of the range in the paper.
 - *private means* (Wahdany et al. 2024, DPPL-Mean): noisy means of rows of unit norm,
   zCDP accounting, the most similar by cosine.
+- *names*: the estimators that take a prior, with sentence embeddings of the names of
+  the classes as one (``--names``, an archive of NumPy), and these alone.
 - *public prototypes* (the same, DPPL-Public): the exponential mechanism chooses for
   each class one of the public rows by the sum of its cosines with the class's records,
   cut to [0, 1]; pure epsilon. Here the public rows are those kept apart, of the same
@@ -44,6 +46,7 @@ from privfeat.core.accounting import conversions
 SHOTS = (1, 2, 5, 10, 20, 50, 100, 250, 500)
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPNearestMean")
+WITH_PRIOR, ALONE = ("DPFC", "DPLeastSquares"), "names alone"
 HEAD, MEANS, PUBLIC = "DP-Adam head, tuned", "private means", "public prototypes"
 FREE = "non-private"
 # where the slower methods, and the delta of the few-shot protocol, are measured
@@ -66,6 +69,7 @@ def main() -> None:
     parser.add_argument("--few", nargs="*", type=int, default=list(FEW_SHOTS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--names", type=Path, help=".npz with class_name_features")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--curves", nargs="+", type=Path, help="results; writes these")
     args = parser.parse_args()
@@ -93,7 +97,7 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
     if len(test[1]) > MOST_TESTED:
         some = np.random.default_rng(0).permutation(len(test[1]))[:MOST_TESTED]
         test = test[0][some], test[1][some]
-    m = len(file.class_names)
+    m, names = len(file.class_names), names_of(args.names)
     apart = [min(200, max(1, int(np.sum(y == c)) // 10)) for c in range(m)]
     left = np.bincount(y, minlength=m) - apart
     shots = [k for k in args.shots if np.mean(left >= k) >= 0.5]
@@ -111,7 +115,7 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
             parts = zip(orders, apart, strict=True)
             chosen = np.concatenate([o[a : a + k] for o, a in parts])
             data = X[chosen], y[chosen], X[held], y[held]
-            fits = [methods(*data[:3], m, epsilon, rng)]
+            fits = [methods(*data[:3], m, epsilon, rng, names)]
             if k in args.few and epsilon in FEW_EPSILONS:
                 settings = settings or tuned(data, m, epsilon, args.trials, rng)
                 fits.append(few_methods(*data[:2], m, epsilon, settings, rng))
@@ -129,11 +133,23 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
         print(f"epsilon {epsilon:g}: {k} records a class", flush=True)
 
 
-def methods(X, y, public, m, epsilon, rng):
+def names_of(path: Path | None) -> np.ndarray | None:
+    """Return what the names of the classes say, of unit norm."""
+    if path is None:
+        return None
+    return unit(np.load(path)["class_name_features"].astype(np.float64))
+
+
+def methods(X, y, public, m, epsilon, rng, names=None):
     """Yield names of cells and functions that predict, each fitted to these records."""
     budget = {"epsilon": epsilon, "delta": 1e-5, "classes": range(m)}
     for name in ESTIMATORS:
         yield f"{name} {epsilon:g}", getattr(privfeat, name)(**budget).fit(X, y).predict
+    if names is not None:
+        for name in WITH_PRIOR:
+            clf = getattr(privfeat, name)(**budget, prior=names).fit(X, y)
+            yield f"{name}, names {epsilon:g}", clf.predict
+        yield f"{ALONE} {epsilon:g}", lambda rows: np.argmax(rows @ names.T, axis=1)
     yield f"{MEANS} {epsilon:g}", private_means(X, y, m, budget, rng)
     yield f"{PUBLIC} {epsilon:g}", public_prototypes(X, y, public, m, epsilon, rng)
 
@@ -198,8 +214,10 @@ def print_tables(found: dict[str, Any]) -> None:
     for label in ("", " 1/n"):
         few = [str(k) for k in found["shots"] if not label or k in FEW_SHOTS]
         rows = []
-        for epsilon in sorted({key.split()[-1] for key in CURVES_OF}):
-            for method in (*ESTIMATORS, HEAD, MEANS, PUBLIC):
+        measured = {key.removesuffix(" 1/n").split()[-1] for key in found["test"]}
+        for epsilon in sorted(measured - {"inf"}, key=float):
+            with_names = (*(f"{name}, names" for name in WITH_PRIOR), ALONE)
+            for method in (*ESTIMATORS, *with_names, HEAD, MEANS, PUBLIC):
                 cells = found["test"].get(f"{method} {epsilon}{label}")
                 if cells is not None:
                     rows.append(

@@ -4,9 +4,11 @@ Accuracy on test rows, mean and standard error over several fits, without a prio
 with it, beside the prior alone. The names of the classes of Banking77, as sentence
 embeddings; heads fitted to a few public images a class of CIFAR-10, which no private
 fit sees; the same with the classes of half of them mixed up, and of all. Data: the
-arrays of Banking77 and a feature file of CIFAR-10:
+arrays of Banking77 and a feature file of CIFAR-10, or the pixels of scikit-learn's
+digits, 100 of them public:
 
     python benchmarks/prior.py banking77_minilm.npz cifar10.h5 --out prior.json
+    python benchmarks/prior.py digits --epsilons 0.05 0.2 1 4 8 --out prior_digits.json
 
 With ``--evidence``, without a fit: by how many standard errors all releases together
 tell a prior from one that knows nothing, the most that any rule can go by.
@@ -14,6 +16,7 @@ tell a prior from one that knows nothing, the most that any rule can go by.
 
 import argparse
 import warnings
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +24,7 @@ from typing import Any
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of, write_json
 from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
@@ -36,7 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("data", type=Path, nargs="+", help=".npz, or feature files")
+    parser.add_argument("data", type=Path, nargs="+", help=".npz, feature file, digits")
     parser.add_argument("--estimators", nargs="+", default=CLASSIFIERS)
     parser.add_argument(
         "--epsilons", nargs="+", type=float, default=[0.01, 0.1, 0.5, 1, 2, 8]
@@ -51,6 +55,8 @@ def main() -> None:
     for path in args.data:
         if path.suffix == ".npz":
             sets["Banking77"] = texts(path)
+        elif path.name == "digits":
+            sets["digits"] = digits()
         else:
             sets["CIFAR-10"] = images(path, args.records)
     if args.evidence:
@@ -125,6 +131,23 @@ def images(path: Path, n_records: int | None) -> tuple[Any, Any, dict[str, Any],
     test = data["test"].X[:], np.asarray(data["test"].y)
     options = {"classes": data.classes if hasattr(data, "classes") else np.unique(y)}
     return (X[private], y[private]), test, options, heads | worse(head.coef_)
+
+
+def digits() -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
+    """Return digits of unit norm, and heads that were fitted to 100 others."""
+    X, y = load_digits(return_X_y=True)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    public, test, private = np.split(order, [100, 500])
+    head = LogisticRegression(C=100.0, max_iter=1000).fit(X[public], y[public])
+    heads: dict[str, Any] = {"right": FrozenEstimator(head)}
+    whole = np.column_stack([head.coef_, head.intercept_])
+    for name, wrong in worse(whole).items():
+        mixed = copy(head)
+        mixed.coef_, mixed.intercept_ = wrong[:, :-1], wrong[:, -1]
+        heads[name] = FrozenEstimator(mixed)
+    train, held = ((X[part], y[part]) for part in (private, test))
+    return train, held, {"classes": range(10)}, heads
 
 
 def worse(coef: np.ndarray) -> dict[str, np.ndarray]:

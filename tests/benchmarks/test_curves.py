@@ -5,7 +5,6 @@ import json
 import tarfile
 
 import curves
-import joblib
 import network_regression
 import numpy as np
 import pytest
@@ -154,20 +153,16 @@ def test_bounds_of_a_regression_are_compared(wines, tables, tmp_path, monkeypatc
 
 
 def test_california_housing_is_read_where_scikit_learn_has_it(
-    tmp_path, monkeypatch, capsys
+    california_home, monkeypatch, capsys
 ):
-    """A stand-in of the file that scikit-learn keeps, as it is laid out."""
-    rng = np.random.default_rng(0)
-    low = [15_000, 0.5, 1, 2, 1, 3, 1, 32, -124]
-    high = [500_000, 15, 52, 40_000, 6_000, 35_000, 6_000, 42, -114]
-    joblib.dump(rng.uniform(low, high, (40, 9)), tmp_path / "cal_housing_py3.pkz")
-    X, y = california(tmp_path)
+    X, y = california(california_home)
     assert X.shape == (40, 8)
     assert max(np.abs(X).max(), np.abs(y).max()) <= 2.0
     monkeypatch.setattr(network_regression, "SETS", {"california": (california, 10)})
     settings = network_regression.SETTINGS["california"]
     monkeypatch.setitem(settings, "expected_batch_size", 9)
-    words = ["none", "none", "--sets", "california", "--california", tmp_path]
+    words = ["none", "none", "--sets", "california"]
+    words += ["--california", california_home]
     words += ["--clip-norms", 1, "--steps", 0.001, "--repeats", 1, "--points", 2]
     monkeypatch.setattr("sys.argv", ["network_regression", *map(str, words)])
     network_regression.main()

@@ -37,3 +37,23 @@ def test_curves_of_the_package_are_those_of_the_results(monkeypatch, tmp_path):
     monkeypatch.setattr(few, "CURVES", tmp_path / "curves.json")
     few.write_curves(results)
     assert few.CURVES.read_text() == shipped
+
+
+def test_names_of_classes_stand_beside_fits_without(separate, tmp_path):
+    X, y = separate
+    np.savez(tmp_path / "n.npz", class_name_features=2.0 * np.eye(3, 8))
+    names = few.names_of(tmp_path / "n.npz")
+    rng = np.random.default_rng(0)
+    found = dict(few.methods(X, y, X, 3, 8.0, rng, names))
+    for key in ("DPFC, names 8", "DPLeastSquares, names 8", "names alone 8"):
+        assert np.mean(found[key](X) == y) > 0.9, key
+    assert few.names_of(None) is None
+    assert "names alone 8" not in dict(few.methods(X, y, X, 3, 8.0, rng))
+
+
+def test_tables_have_every_epsilon_and_method(capsys):
+    cells = {"DPFC 8": {"1": [0.5]}, "names alone 0.5": {"1": [0.25]}}
+    few.print_tables({"set": "texts", "shots": [1], "test": cells})
+    printed = capsys.readouterr().out
+    assert "| 0.5     | names alone     | 25.0 ± 0.0 |" in printed
+    assert printed.index("names alone") < printed.index("| 8 ")

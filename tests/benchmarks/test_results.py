@@ -5,6 +5,7 @@ import re
 import sys
 
 import _results
+import accuracy
 import pytest
 import table
 
@@ -37,6 +38,18 @@ def test_section_names_command_commit_and_versions(section):
     assert "python benchmarks/" in section or "a prototype" in section
     assert re.search(r"commit [0-9a-f]{7}", section)
     assert "jax 0." in section or "versions" in section
+
+
+def test_accuracy_prints_what_the_sections_on_accuracy_show():
+    subjects = "views|prior|public|few|rare|users|regression|recovered|texts"
+    sections = [
+        section
+        for section in re.split(r"^##+ ", TEXT, flags=re.MULTILINE)
+        if re.search(rf"(?i)\b({subjects})\b", section.splitlines()[0])
+    ]
+    assert len(sections) > 8
+    named = re.findall(r"^`python benchmarks/(\w+)\.py", "".join(sections), re.M)
+    assert set(named) <= set(accuracy.SCRIPTS)
 
 
 def test_every_file_is_shown():

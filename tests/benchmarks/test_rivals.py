@@ -5,6 +5,7 @@ import math
 import _rivals
 import numpy as np
 import pytest
+import rivals
 
 from privfeat.core.accounting.conversions import gaussian_epsilon
 
@@ -40,3 +41,16 @@ def test_a_tight_budget_needs_less_noise_than_the_published_one(epsilon):
     assert 1.0 < tight < published
     # a sketch cannot cost less than the Gaussian mechanism that it tends to
     assert tight > 100 * 3 / (2 * math.log(1e6) + 2 * epsilon)
+
+
+def test_california_housing_is_measured_where_scikit_learn_has_it(
+    california_home, monkeypatch, tmp_path, capsys
+):
+    words = ["rivals", "none", "--california", california_home, "--epsilons", 1]
+    words += ["--repeats", 2, "--out", tmp_path / "r.json"]
+    monkeypatch.setattr("sys.argv", [*map(str, words)])
+    rivals.main()
+    printed = capsys.readouterr().out
+    assert "California housing, n=32, d=8" in printed
+    assert printed.count("\nCalifornia housing ") == len(rivals.CONTENDERS) - 1
+    assert "red wine" not in printed
