@@ -267,7 +267,7 @@ def _add_of_model(parser: argparse.ArgumentParser) -> None:
     )
     parser.set_defaults(networks=[], common={})
     add = partial(group.add_argument, action=_OfModel, default=argparse.SUPPRESS)
-    model = "a model of timm or of `privfeat train`, or 'scattering' (no weights)"
+    model = "a name of timm or of `privfeat train`, or 'scattering' (no weights)"
     add("--model", required=True, help=model)
     add("--checkpoint", type=path_argument, help="local .safetensors or .pth")
     add("--model-kwargs", nargs="+", type=pair, metavar="KEY=VALUE")
