@@ -226,6 +226,7 @@ class Shape:
             loss=self.loss,
             row_norm=rows.clip_norm,
             gram=gram,
+            varied=rows.varied,
             n_records=None if number is None else number * part,
         )
 

@@ -18,7 +18,7 @@ from privfeat.core.sums.statistics import (
 )
 from privfeat.linear.problem import mean_query
 from privfeat.linear.rows import scaling
-from privfeat.linear.rows.bounded import BoundedRows, release_mean
+from privfeat.linear.rows.bounded import LEAST_VARIED, BoundedRows, release_mean
 from tests import reference
 from tests.combinations import few
 from tests.linear.centers import Stub
@@ -204,12 +204,24 @@ def test_fit_over_a_chunk_boundary_differs_by_the_declared_sensitivity_alone(
     assert_same_state(first, second)
 
 
+def test_noise_tells_how_much_of_the_mean_is_left_in_rows():
+    answer = np.array([60.0, *[0.0] * 98, 80.0])
+    shares = [
+        release_mean(bounded(np.eye(99)), Stub(answer, stddev))[2]
+        for stddev in (0.0, 0.1, 2.0, 100.0)
+    ]
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] == 1.0 > shares[1] > 0.99
+    assert shares[-1] == LEAST_VARIED
+
+
 @pytest.mark.parametrize("row_scaling", ["unit", "clip"])
 def test_mean_without_noise_is_the_mean(row_scaling):
     """Of rows of norm one, or of clipped rows; the grid has 20 bits."""
     X = np.random.default_rng(0).normal(size=(50, 4)) + 0.5
     options = {"row_scaling": row_scaling, "clip_norm": 3.0}
-    found, _ = release_mean(bounded(X, **options), Stub())
+    found, _, varied = release_mean(bounded(X, **options), Stub())
+    assert varied == 1.0
     expected = reference.feature_mean(X, **options)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 

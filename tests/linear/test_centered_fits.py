@@ -211,7 +211,7 @@ def test_replay_notices_a_constant_outside_the_bound(three_classes, spy, plant):
 
 
 def test_fit_fails_on_a_center_that_is_not_released(three_classes, plant):
-    plant("release of the mean", lambda *_: (np.ones(4), 9.0))
+    plant("release of the mean", lambda *_: (np.ones(4), 9.0, 1.0))
     with pytest.raises(PrivacyError, match="feature_mean"):
         DPLeastSquares().fit(*three_classes)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from privfeat.core.noise.release import Release
-from privfeat.solvers.prior import PriorWeight, _mean
+from privfeat.solvers.beliefs import belief
+from privfeat.solvers.prior import PriorWeight
 
 TRUE = 4.0  # the weight by which labels are drawn
 
@@ -29,10 +30,13 @@ def gradient(rows, labels, coef, stddev=0.0, seed=0):
     return Release("gradient", value, stddev, False)
 
 
-def followed(rows, labels, prior, *, with_gram, stddev=1.0, n_steps=20, rate=0.0):
+def followed(
+    rows, labels, prior, *, with_gram, stddev=1.0, n_steps=20, rate=0.0, varied=1.0
+):
     """Return the weight, and what small noisy steps have learned beside it."""
     gram = Release("gram", rows.T @ rows, 0.0, True) if with_gram else None
     options = {"loss": "softmax", "row_norm": 1.0, "n_records": len(rows)}
+    options["varied"] = varied
     weight = PriorWeight(prior, gram=gram, **options)
     learned = np.zeros_like(prior)
     for seed in range(n_steps):
@@ -93,6 +97,22 @@ def test_prior_stays_where_noise_drowns_all(draws, with_gram, n_steps):
     assert moved > 5.0 * spread(rows, learned)
 
 
+def test_rows_with_much_in_common_leave_more_to_a_prior(draws):
+    """Noise moves such rows as any; the prior hardly varies there."""
+    rows, labels, prior = draws
+    many, few = (
+        followed(
+            *(rows, labels, prior),
+            with_gram=False,
+            stddev=500.0,
+            rate=1e-4,
+            varied=varied,
+        )
+        for varied in (1.0, 0.1)
+    )
+    assert few[0].beside(few[1]) > 1.5 * many[0].beside(many[1])
+
+
 def test_noise_that_was_learned_is_no_evidence_for_it():
     """Its gradients point where it was learned; only later ones are asked."""
     rng, prior = np.random.default_rng(0), np.eye(4, 50)
@@ -150,11 +170,11 @@ def test_least_squares_need_a_gram_matrix(draws):
 
 def test_mean_of_a_belief_goes_from_the_belief_to_the_value():
     grid = np.linspace(0.0, 1.0, 101)
-    belief = np.full(101, 1.0)
-    assert _mean(grid, belief, 0.3, 1e9, 1.0) == pytest.approx(0.5)
-    assert _mean(grid, belief, 0.3, 1e-3, 1.0) == pytest.approx(0.3)
-    assert _mean(grid, belief, 0.6, 0.0, 2.0) == pytest.approx(0.3)
-    assert _mean(grid, belief, -1e200, 0.0, 1.0) == 0.0
+    chances = np.full(101, 1.0)
+    assert belief(grid, chances, 0.3, 1e9, 1.0) == pytest.approx(0.5)
+    assert belief(grid, chances, 0.3, 1e-3, 1.0) == pytest.approx(0.3)
+    assert belief(grid, chances, 0.6, 0.0, 2.0) == pytest.approx(0.3)
+    assert belief(grid, chances, -1e200, 0.0, 1.0) == 0.0
 
 
 @pytest.mark.parametrize("n_records", [3000, None])

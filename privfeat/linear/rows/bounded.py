@@ -42,6 +42,9 @@ from privfeat.solvers.spectrum import shrunk_towards
 _CACHE_BYTES = 2**30
 # What is read of a file at once, about: each read has a cost, and chunks are small.
 _BLOCK_BYTES = 2**22
+# Of features most is common to all rows: of the squared norms of four sets (digits,
+# CIFAR-10, Banking77, scattering) 0.12 to 0.78 is not.
+LEAST_VARIED = 0.1
 _T = TypeVar("_T")
 _Mean = NDArray[np.float64] | None
 
@@ -60,6 +63,7 @@ class BoundedRows:
 
     sparse = False
     noisy_count: float | None = None  # released with their mean, if it was
+    varied = LEAST_VARIED  # at least, of the squared norm of a row: not common to all
 
     def __init__(
         self,
@@ -116,9 +120,11 @@ class BoundedRows:
         """
         rows = copy(self)
         if center is None:
-            rows.center, rows.noisy_count = release_mean(self, mechanism, expected)
+            rows.center, rows.noisy_count, rows.varied = release_mean(
+                self, mechanism, expected
+            )
         else:
-            rows.center = center
+            rows.center, rows.varied = center, 1.0
         rows._cache = None
         return rows
 
@@ -255,8 +261,11 @@ def _ahead(tasks: Iterable[Callable[[], _T]], *, depth: int) -> Iterator[_T]:
 
 def release_mean(
     rows: BoundedRows, mechanism: GaussianMechanism, expected: _Mean = None
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[NDArray[np.float64], float, float]:
     """Return a private mean of the rows after scaling, before a clip, and their number.
+
+    And the least part of a centred row, by its squared norm, that is not what noise has
+    left of the mean in all rows.
 
     The mean has shape (n_features,). Rows count as they are scaled: 0.89 to 1 each.
 
@@ -279,4 +288,11 @@ def release_mean(
     mean = shrunk_towards(total, released.noise_stddev, target) / lifted
     if released.noise_stddev > 0.0:
         mean *= radius / max(float(np.linalg.norm(mean)), radius)
-    return np.asarray(mean), float(count)
+    varied = 1.0
+    if expected is None:
+        most = max(float(np.linalg.norm(total)), 1e-300)
+        kept = float(np.linalg.norm(mean)) * lifted / most
+        length = float(mean @ mean) / radius**2
+        left = (1.0 - kept) * length / max(kept * (1.0 - length), 1e-9)
+        varied = min(max(1.0 - left, LEAST_VARIED), 1.0) if kept > 0.0 else LEAST_VARIED
+    return np.asarray(mean), float(count), varied
