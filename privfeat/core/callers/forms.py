@@ -47,8 +47,8 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     hashes = None if targets else hashes_texts(first, rows)
     if hashes is not None:
         return not hashes
-    if not targets and are_texts(rows):
-        return False
+    if not targets and are_texts(rows):  # all categories follow from all records
+        return hasattr(getattr(rows, "dtype", None), "categories")
     if not getattr(rows, "has_canonical_format", True):  # of sparse ones
         return True
     rows_of_numbers = targets or len(getattr(rows, "shape", ())) > 1

@@ -67,6 +67,7 @@ def test_texts_are_one_a_record():
         assert are_texts(texts)
         assert not form_varies(texts)
         assert form_varies(texts, targets=True)
+    assert form_varies(WARDS["x"].astype("category"))
     mixed = WARDS.assign(n=1.0), WARDS.astype("category"), WARDS.to_dict("records")
     mixed += (pd.DataFrame({"x": pd.arrays.IntervalArray.from_breaks([0.0, 1.0])}),)
     gap = pd.Series(["a", None])
