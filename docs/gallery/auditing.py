@@ -34,11 +34,11 @@ class HalfDeclared(DPLeastSquares):
 
 # %%
 # `audit.replay` fits with a record and without it, and compares every sum before the
-# noise. A ratio above 1 is a false claim. We leave out 40 records, one after the other:
+# noise. A ratio above 1 is a false claim. We leave out 20 records, one after the other:
 
 
 def ratios(estimator):
-    found = [audit.replay(estimator, X, y, record=record) for record in range(40)]
+    found = [audit.replay(estimator, X, y, record=record) for record in range(20)]
     return [max(movement.ratio for movement in one.movements) for one in found]
 
 

@@ -140,7 +140,10 @@ def test_site_builds_without_a_warning(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path],
         cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"},
+        # other tests run beside it: an example may take longer than a minute here
+        env=os.environ
+        | {"NO_MKDOCS_2_WARNING": "1", "JAX_PLATFORMS": "cpu"}
+        | {"GALLERY_SECONDS": "600"},
         capture_output=True,
         text=True,
         timeout=1500,  # it runs the gallery
