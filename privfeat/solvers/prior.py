@@ -195,8 +195,12 @@ class PriorWeight:
         Notes
         -----
         ``D = (B - b P G) (G + ridge I)^-1`` is what ``b P`` leaves to learn, for the
-        weight ``b`` of the prior alone. From ``<D, B>`` the mean of what noise
-        contributes, ``s**2 tr (G + ridge I)^-1`` for each output, is taken off.
+        weight ``b`` of the prior alone: without noise ``b P + D`` are least squares
+        with a ridge around ``b P``. What noise has of the energy of ``D``'s scores,
+        ``s**2 tr R G R`` for each output and ``R = (G + ridge I)^-1``, is known. By the
+        rest of it the weight is ``b``; by that part, as noise makes ``D`` worth less,
+        the weight of *Weight* above, and no less than ``b``. From ``<D, B>`` the mean
+        of what noise contributes, ``s**2 tr R``, is taken off.
         """
         if (gram := self._gram) is None:
             raise TypeError("gram must be a release for least squares, got None.")
@@ -214,8 +218,12 @@ class PriorWeight:
         error = stddev * math.sqrt(2.0 * float(np.sum(learned**2))) / spread
         found = on_learned / spread, error
         weight, part = self._weight(on_prior, found, learned, stddev)
+        of_noise = stddev**2 * (len(prior) - 1) * self._product(inverse, inverse)
+        sure = 1.0 - min(of_noise / max(self._product(learned, learned), 1e-300), 1.0)
+        weight = sure * alone + (1.0 - sure) * max(weight, alone)
+        part = sure + (1.0 - sure) * min(part, 1.0)
         common = (sums.value - total) @ inverse.T
-        return np.asarray(min(part, 1.0) * (weight * prior + learned) + common)
+        return np.asarray(part * (weight * prior + learned) + common)
 
     def _weight(
         self,

@@ -8,7 +8,7 @@ import pytest
 VERSIONS = {"opacus": "1.6.0", "jax-privacy": "2.0.0", "diffprivlib": "0.6.6"}
 CELLS = box.cells_of(box.README.read_text(encoding="utf-8"), VERSIONS)
 SOURCE = """
-import torch.nn
+import sys, torch.nn
 from sklearn.base import BaseEstimator
 
 class Engine:

@@ -162,6 +162,25 @@ def test_least_squares_take_the_prior_or_what_is_learned(draws, sign, noisy):
     assert np.mean(np.argmax(rows @ found.T, axis=1) == best) > 0.9
 
 
+def test_least_squares_without_noise_are_a_ridge_around_the_prior(draws):
+    """Of half-wrong ones as well: what the prior leaves to learn is added whole."""
+    rows, labels, prior = draws
+    prior = prior + np.random.default_rng(3).normal(size=prior.shape)
+    prior -= prior.mean(axis=0)
+    targets = np.eye(4)[labels]
+    sums, gram = targets.T @ rows, rows.T @ rows
+    sums -= sums.mean(axis=0)
+    weight = PriorWeight(
+        prior, loss="squared", row_norm=1.0, gram=Release("gram", gram, 0.0, True)
+    )
+    found = weight.least_squares(Release("sums", sums, 1e-9, False), ridge=200.0)
+    around = np.linalg.inv(gram + 200.0 * np.eye(6))
+    alone, moved = sums @ around, prior - prior @ gram @ around
+    part = np.sum((found - alone) * moved) / np.sum(moved**2)
+    assert 0.0 < part < TRUE
+    np.testing.assert_allclose(found, alone + part * moved, rtol=1e-6)
+
+
 def test_least_squares_need_a_gram_matrix(draws):
     weight = PriorWeight(draws[2], loss="squared", row_norm=1.0)
     with pytest.raises(TypeError, match="gram must be a release"):
