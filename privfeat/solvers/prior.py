@@ -1,6 +1,7 @@
 """The weight of a public prior, found from releases alone."""
 
 import math
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -28,8 +29,7 @@ _SPREAD, _WITHOUT_GRAM, _TINY = 0.45, 1.0, 1e-3
 class PriorWeight:
     """The weight ``a`` of a prior ``P``, beside coefficients ``D`` that are learned.
 
-    Scores are ``x (a P + D)^T``. The projections of all releases together on ``P`` and
-    ``D`` are two numbers with noise of known variance.
+    Scores are ``x (a P + D)^T``. All releases on ``P`` and ``D`` are two noisy numbers.
 
     Parameters
     ----------
@@ -43,8 +43,7 @@ class PriorWeight:
         those of the prior, as many as its scores tell, others in all directions alike.
     varied : float, default=1
         The least part of a row's squared norm that is not common to all rows, in (0,
-        1]. What is common tells no class from another, and a prior that scores it
-        nearly alike has scores of less spread than rows in all directions would give.
+        1]. What is common tells no class from another: scores have less spread.
     n_records : float, optional
         Released: for a matrix that is missing or mostly noise. Without it what the
         sums show, or as many, on a logarithmic scale, as their noise may hide.
@@ -52,8 +51,8 @@ class PriorWeight:
     Attributes
     ----------
     at : float
-        The weight at which the next gradient is taken, >= 0: that found so far, as long
-        as its scores have little spread; see *Where gradients are taken*.
+        The weight at which the next gradient is taken, >= 0: that found so far, up to a
+        spread of 0.45, or 1 without a Gram matrix. So the steps unlearn what is wrong.
 
     Notes
     -----
@@ -65,9 +64,6 @@ class PriorWeight:
     the spread: 0 for a prior that knows nothing, at most about ``sqrt(2 log m)``, the
     largest of ``m`` scores. Its part of that is the quality ``q``. That of ``D`` is
     found likewise, from gradients other than those that the noise in ``D`` is of.
-
-    **Where gradients are taken.** Beside ``at P`` the steps unlearn what is wrong in
-    it, if that is little: at a spread of 0.45, or 1 without a Gram matrix, at most.
 
     **Belief.** A prior is worthless with probability one half, else ``q`` is uniform;
     that of ``D`` is uniform on a logarithmic scale, and less than sums of this noise
@@ -187,43 +183,50 @@ class PriorWeight:
         score = self._found_learned / k / spread
         error = math.sqrt(self._noise_learned) / k / spread
         stddev = math.sqrt(self._variance) / k
-        return self._weight(on_prior, (score, error), learned, stddev)[0]
+        found = on_prior, (score, error)
+        return self._weight(*found, learned, stddev, self.prior, self._unit)[0]
 
     def least_squares(self, sums: Release, *, ridge: float) -> Matrix:
         """Return coefficients from noisy sums ``B`` of the rows times their targets.
 
         Notes
         -----
-        ``D = (B - b P G) (G + ridge I)^-1`` is what ``b P`` leaves to learn, for the
-        weight ``b`` of the prior alone: without noise ``b P + D`` are least squares
-        with a ridge around ``b P``. What noise has of the energy of ``D``'s scores,
-        ``s**2 tr R G R`` for each output and ``R = (G + ridge I)^-1``, is known. By the
-        rest of it the weight is ``b``; by that part, as noise makes ``D`` worth less,
-        the weight of *Weight* above, and no less than ``b``. From ``<D, B>`` the mean
-        of what noise contributes, ``s**2 tr R``, is taken off.
+        With ``R = (G + ridge I)^-1``, ``D = (B - b P G) R`` is what ``b P`` leaves to
+        learn, for the weight ``b`` of the prior alone, and ``P' = P (I - G R)`` what a
+        ridge leaves of the prior. Without noise the solution is ``B R + b' P'``, ``b'``
+        the weight of ``P'`` beside ``B R``, but at most ``b``, which is a ridge around
+        ``b P``. With noise alone it is ``a P + D``, and ``a`` at least ``b``. Between
+        them stands the part of the energy of ``D``'s scores that is noise, ``s**2 tr R
+        G R`` for each output. From ``<D, B>`` what noise adds, ``s**2 tr R``, is taken.
         """
         if (gram := self._gram) is None:
             raise TypeError("gram must be a release for least squares, got None.")
         stddev, prior = sums.noise_stddev, self.prior
         total = sums.value - sums.value.mean(axis=0)
         inverse = regularized_inverse(gram, ridge=ridge)
-        on_prior = float(np.sum(prior * total))
-        unit = self._records * self._unit
-        quality = self._quality(on_prior / unit, stddev * self._energy**0.5 / unit)
-        alone = quality * self._best * unit / self._own
-        learned = (total - alone * (prior @ gram.value)) @ inverse.T
-        noise = stddev**2 * (len(prior) - 1) * float(np.trace(inverse))
-        on_learned = float(np.sum(learned * total)) - noise
-        spread = self._spread(learned) or math.inf
-        error = stddev * math.sqrt(2.0 * float(np.sum(learned**2))) / spread
-        found = on_learned / spread, error
-        weight, part = self._weight(on_prior, found, learned, stddev)
-        of_noise = stddev**2 * (len(prior) - 1) * self._product(inverse, inverse)
-        sure = 1.0 - min(of_noise / max(self._product(learned, learned), 1e-300), 1.0)
-        weight = sure * alone + (1.0 - sure) * max(weight, alone)
-        part = sure + (1.0 - sure) * min(part, 1.0)
-        common = (sums.value - total) @ inverse.T
-        return np.asarray(part * (weight * prior + learned) + common)
+        copies = stddev**2 * (len(prior) - 1)
+
+        def weight_of(prior: Matrix, learned: Matrix, unit: float) -> Any:
+            score = float(np.sum(learned * total)) - copies * float(np.trace(inverse))
+            error = stddev * math.sqrt(2.0 * float(np.sum(learned**2)))
+            spread = self._spread(learned) or math.inf
+            found = float(np.sum(prior * total)), (score / spread, error / spread)
+            return self._weight(*found, learned, stddev, prior, unit)
+
+        unit, on_prior = self._records * self._unit, float(np.sum(prior * total))
+        alone = self._quality(on_prior / unit, stddev * self._energy**0.5 / unit)
+        alone *= self._best * unit / self._own
+        moved = (prior @ gram.value) @ inverse.T
+        ridged, rest = total @ inverse.T, prior - moved
+        learned = ridged - alone * moved
+        weight, part = weight_of(prior, learned, self._unit)
+        drowned = min(part, 1.0) * (max(weight, alone) * prior + learned)
+        beside = weight_of(rest, ridged, self._spread(rest))[0]
+        exact = ridged + min(beside, alone) * rest
+        of_noise = copies * self._product(inverse, inverse)
+        noise = min(of_noise / max(self._product(learned, learned), 1e-300), 1.0)
+        found = noise * drowned + (1.0 - noise) * exact
+        return np.asarray(found + (sums.value - total) @ inverse.T)
 
     def _weight(
         self,
@@ -231,13 +234,13 @@ class PriorWeight:
         on_learned: tuple[float, float],
         learned: Matrix,
         stddev: float,
+        prior: Matrix,
+        unit: float,
     ) -> tuple[float, float]:
         """Return the weight beside ``D``, and of both together for the squared loss."""
-        n, unit, m = self._records, self._unit, len(self.prior)
-        spread = self._spread(learned)
-        p = self._quality(
-            on_prior / (n * unit), stddev * math.sqrt(self._energy) / (n * unit)
-        )
+        n, m, spread = self._records, len(prior), self._spread(learned)
+        most = max(n * unit, 1e-300)
+        p = self._quality(on_prior / most, stddev * float(np.linalg.norm(prior)) / most)
         if not spread > 0.0:  # nothing is learned yet
             return p * self._best * n * unit / (self._scale * self._own), 1.0
         most = n * self._norm / max(m * stddev * self._best, 1e-300)
@@ -245,11 +248,11 @@ class PriorWeight:
         grid = np.geomspace(_LEAST, min(max(most, 2.0 * _LEAST), _MOST), 200)
         score, error = (x / n for x in on_learned)
         q = belief(grid, grid**0.0, score, error, self._best)
-        r = self._product(self.prior, learned) / (m * n * unit * spread)
+        r = self._product(prior, learned) / max(m * n * unit * spread, 1e-300)
         r = min(max(r, p * q), _MOST)
         rest = max(q - r * p, 0.01 * q)
         part = rest / (1.0 - r**2) * self._best / (m * spread)
-        return max(p - r * q, 0.0) / rest * spread / unit, part
+        return max(p - r * q, 0.0) / rest * spread / max(unit, 1e-300), part
 
     def _quality(self, value: float, error: float) -> float:
         return belief(_OF_PRIOR, _CHANCES, value, error, self._best)
@@ -273,10 +276,8 @@ class PriorWeight:
     def _own(self) -> float:
         """Return what is believed of ``<P G, P>``.
 
-        Before the release is seen, with its standard error, the logarithm is equally
-        likely to be anywhere between that of rows that point everywhere alike, of what
-        is not common to all, and that of rows of which half lie like those of the
-        prior.
+        Its logarithm is equally likely to be anywhere between that of rows that point
+        everywhere alike, where they vary, and of rows half of which lie like the prior.
         """
         least = self._trace * self._energy / self.prior.shape[1]
         likely = 0.5 * self._trace * self._overlap
