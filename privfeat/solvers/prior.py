@@ -208,7 +208,7 @@ class PriorWeight:
 
         def weight_of(prior: Matrix, learned: Matrix, unit: float) -> Any:
             score = float(np.sum(learned * total)) - copies * float(np.trace(inverse))
-            error = stddev * math.sqrt(2.0 * float(np.sum(learned**2)))
+            error = stddev * math.sqrt(2.0) * float(np.linalg.norm(learned))
             spread = self._spread(learned) or math.inf
             found = float(np.sum(prior * total)), (score / spread, error / spread)
             return self._weight(*found, learned, stddev, prior, unit)
@@ -216,16 +216,16 @@ class PriorWeight:
         unit, on_prior = self._records * self._unit, float(np.sum(prior * total))
         alone = self._quality(on_prior / unit, stddev * self._energy**0.5 / unit)
         alone *= self._best * unit / self._own
-        moved = (prior @ gram.value) @ inverse.T
-        ridged, rest = total @ inverse.T, prior - moved
+        moved, ridged = (prior @ gram.value) @ inverse.T, total @ inverse.T
         learned = ridged - alone * moved
         weight, part = weight_of(prior, learned, self._unit)
-        drowned = min(part, 1.0) * (max(weight, alone) * prior + learned)
-        beside = weight_of(rest, ridged, self._spread(rest))[0]
+        drowned = max(weight, alone) * prior + learned
+        beside = weight_of(rest := prior - moved, ridged, self._spread(rest))[0]
         exact = ridged + min(beside, alone) * rest
         of_noise = copies * self._product(inverse, inverse)
         noise = min(of_noise / max(self._product(learned, learned), 1e-300), 1.0)
         found = noise * drowned + (1.0 - noise) * exact
+        found *= 1.0 - noise * (1.0 - min(part, 1.0))
         return np.asarray(found + (sums.value - total) @ inverse.T)
 
     def _weight(
