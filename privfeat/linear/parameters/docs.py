@@ -103,9 +103,9 @@ _TEXTS = {
     no infinite weight. ``class_weight_`` has the weights that were used.""",
     "prior": """prior : array or fitted linear classifier, optional
         How rows score before any record is seen, **public**; only up to a factor, which
-        the fit finds. So a bad prior costs `DPFC` and `DPAdamLinear` little; but even
-        right heads cost `DPLeastSquares` up to 4 points, and half-wrong ones 6 (see
-        RESULTS, *A public prior*). An array of shape (n_classes, n_features), in the
+        the fit finds. So a bad prior costs little where the releases tell that it is
+        bad (`DPLeastSquares` up to 5 points at epsilon 1; see RESULTS, *A public
+        prior*). An array of shape (n_classes, n_features), in the
         order of ``classes_``, which are sorted, scores rows as ``decision_function``
         sees them, and may have one more column, of intercepts: features of the names of
         the classes, say. Of an estimator ``coef_`` and ``intercept_`` count,
