@@ -7,14 +7,16 @@ import pytest
 
 VERSIONS = {"opacus": "1.6.0", "jax-privacy": "2.0.0", "diffprivlib": "0.6.6"}
 CELLS = box.cells_of(box.README.read_text(encoding="utf-8"), VERSIONS)
-SOURCE = """
-import sys, torch.nn
+SOURCE = (
+    "import torch.nn\n"
+    """
 from sklearn.base import BaseEstimator
 
 class Engine:
     def start(self, secure_mode=False):
         pass
 """
+)
 
 
 @pytest.fixture
