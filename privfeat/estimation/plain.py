@@ -41,9 +41,10 @@ def plain_records(X: Any) -> Any:
     TypeError for other values, and for numbers that do not stand in rows.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in one
-    of them, all records there are texts, and in the other it is no row of numbers, so
-    the same text. Else it is numbers in both, and each becomes float64 by itself. (But
-    that images are bytes is a choice of who stored them: ``docs/guides/unnoticed.md``.)
+    of them, all records there are texts, none of which some reader takes for a gap, and
+    in the other it is no row of numbers, so the same text. Else it is numbers in both,
+    and each becomes float64 by itself. (But that images are bytes is a choice of who
+    stored them: ``docs/guides/unnoticed.md``.)
     """
     if without_data(are_texts, X):
         texts = np.empty(len(X), object)

@@ -192,6 +192,6 @@ def through_public_steps(rows: Any, steps: Sequence[Step]) -> tuple[Any, list[St
 
 
 def numbers_of(rows: Any) -> Any:
-    """Return rows of finite float64, or raise; also for dates, in an own unit."""
+    """Return rows of finite float64, or raise: of dates all decide the unit."""
     check_columns(X=rows)
     return checked(check_array, rows, accept_sparse="csr", dtype=np.float64, order="C")

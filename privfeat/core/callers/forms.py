@@ -31,12 +31,12 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     One half makes a column of whole numbers one of floats, and one gap makes floats of
     truth values; beside whole numbers, float32 becomes float64 or stays. So numbers
     must be float64, and a zero has no sign: "-0" is a whole number in some columns. One
-    word makes texts of all numbers, truth values or dates of a
-    column, and of a list with them NumPy makes texts. So texts stand alone, one a
-    record (`are_texts`), or go to what takes nothing else (`hashes_texts`). In sparse
-    rows without an order, steps add up entries of one place in an order that follows
-    from all rows. `PublicColumns` sees to its values by itself, and rows of a feature
-    file are floats of the type that it was made for.
+    word makes texts of all numbers, truth values or dates of a column, and of a list
+    with them NumPy makes texts. So texts stand alone, one a record (`are_texts`), or go
+    to what takes nothing else (`hashes_texts`). In sparse rows without an order, steps
+    add up entries of one place in an order that follows from all rows. `PublicColumns`
+    sees to its values by itself, and rows of a feature file are floats of the type that
+    it was made for.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in
     one of them, all records are texts there; in the other it is no row of float64, so a
