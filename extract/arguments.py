@@ -136,7 +136,7 @@ class _Completion(argparse.Action):
     ) -> None:
         from .completion import completion
 
-        sys.stdout.write(completion(values) + "\n")
+        sys.stdout.write(completion(parser, values) + "\n")
         parser.exit()
 
 

@@ -1,15 +1,19 @@
 """What lets a shell complete options: ``privfeat-extract --completion``."""
 
-from .arguments import extract_parser
+from argparse import ArgumentParser
+
 from .overlap import overlap_parser
 from .values import path_argument
 
 
-def completion(shell: str) -> str:
-    """Return what a shell reads: options, choices, and files where paths are due."""
+def completion(parser: ArgumentParser, shell: str) -> str:
+    """Return what a shell reads: options, choices, and files where paths are due.
+
+    ``parser``, of ``privfeat-extract``, gets its second verb, and parses no more after.
+    """
     import shtab  # which no other command needs
 
-    parser, overlap = extract_parser(), overlap_parser()
+    overlap = overlap_parser()
     for one in (parser, overlap):
         for action in one._actions:
             if action.type is path_argument or action.dest == "data":

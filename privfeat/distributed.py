@@ -85,7 +85,7 @@ def initialize(**arguments: Any) -> None:
         )
         # once they have met, all notice at once if one ends
         Team(jax.process_index(), jax.process_count()).check_same("job", b"")
-    atexit.register(_leave_after_failure)
+    atexit.register(_leave)
 
 
 def _check_free(address: str) -> None:
@@ -121,7 +121,14 @@ def _ended_by_signals() -> Iterator[None]:
                 signal.signal(number, answer)
 
 
-def _leave_after_failure() -> None:
-    """Do not wait for the others at the end of a script that failed."""
+def _leave() -> None:
+    """Wait for the others at the end of a script, unless it failed.
+
+    JAX waits too, but closes the connections of its sums before: one that still reads
+    the last sum would lose it, and end as if this process had failed.
+    """
     if getattr(sys, "last_value", None) is not None:
         leave_now()
+    import jax
+
+    jax.distributed.shutdown()  # type: ignore[no-untyped-call]

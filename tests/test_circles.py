@@ -62,7 +62,6 @@ def all_sources() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
 def test_no_module_imports_itself_through_others():
     sources = all_sources()
     graph = read_graph(sources)

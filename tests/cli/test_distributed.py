@@ -218,3 +218,32 @@ def test_a_signal_ends_a_process_that_waits_for_the_others(features, tmp_path, n
 def listens(port):
     with socket.socket() as found:
         return found.connect_ex(("localhost", port)) == 0
+
+
+_LEAVING = """
+import atexit
+import jax
+from privfeat.distributed import initialize
+
+def tell():  # runs before JAX closes the connections of its sums
+    print(jax.distributed.is_initialized())
+
+atexit.register(tell)
+initialize(coordinator_address="localhost:{port}", num_processes=1, process_id=0)
+print(jax.distributed.is_initialized())
+"""
+
+
+@pytest.mark.slow
+def test_a_process_waits_for_the_others_before_its_connections_close():
+    """One that still read the last sum lost it now and then: it ended with status 1."""
+    with held_port() as port:
+        ended = subprocess.run(
+            [sys.executable, "-c", _LEAVING.format(port=port)],
+            env={**os.environ, "JAX_PLATFORMS": "cpu"},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=900,
+        )
+    assert ended.stdout.split() == ["True", "False"]
+    assert ended.returncode == 0
