@@ -135,7 +135,8 @@ def _in_words(before: ArrayLike, after: ArrayLike) -> str:
     if len(old) > 2:
         return fact
     threshold = 1.0 / (1.0 + new[1] * old[0] / (new[0] * old[1]))
-    return f"{fact}, which predicts the second class from {threshold:.6g} on"
+    where = f"where its probability was {threshold:.6g} or more"
+    return f"{fact}, which predicts the second class {where}"
 
 
 def _logarithms(name: str, rates: ArrayLike, n_classes: int) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ def test_probabilities_follow_bayes_rule(rare, loss, tmp_path):
     assert clf.predict(rare[0]).mean() < moved.predict(rare[0]).mean()
     fact = (
         "the rates that probabilities were shifted to: 0.5, 0.5 for 0.98, 0.02, which "
-        "predicts the second class from 0.02 on"
+        "predicts the second class where its probability was 0.02 or more"
     )
     assert moved.privacy_ == replace(clf.privacy_, public=(*clf.privacy_.public, fact))
     save(moved, tmp_path / "model")

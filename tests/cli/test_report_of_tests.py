@@ -132,6 +132,6 @@ def test_report_says_that_probabilities_were_shifted(run, features, tmp_path):
         said = [written.read_text(encoding="utf-8") for written in (page, card)]
         is_shifted = model is not clf
         for text in said:
-            assert ("predicts the second class from 0.1 on" in text) == is_shifted
+            assert ("where its probability was 0.1 or more" in text) == is_shifted
             assert ("analysis.rates.shifted_rates: the rates" in text) == is_shifted
             assert ("probabilities of this model were shifted" in text) == is_shifted
