@@ -90,6 +90,8 @@ def read_layout(
     if splits is None and (left := sorted(tops - {*wanted})):
         every = " ".join([*wanted, *left])
         say(f"left out: {', '.join(left)}, no names of splits. --splits {every}")
+    if loose := sum(len(parts) == 1 for parts in found.values()):
+        say(f"left out: {loose} image(s) in no folder, beside those of the splits")
     if splits is None:  # a folder for a split may be empty, and its classes count
         wanted = [name for name in wanted if files[name]]
         files = {name: files[name] for name in wanted}

@@ -23,7 +23,7 @@ def read_classes(given: Sequence[str]) -> dict[str, str]:
     underscores.
 
     ExtractError if a file cannot be read, a label or description is no text, a label
-    stands twice, or there are fewer than two.
+    stands twice, or in two ways that are read alike, or there are fewer than two.
     """
     path = Path(given[0])
     if len(given) == 1 and path.suffix.lower() in FORMATS:
@@ -36,9 +36,13 @@ def read_classes(given: Sequence[str]) -> dict[str, str]:
             f"--class-names must be at least 2 labels, none of them blank, got {labels}"
             f". Pass names, or a file that ends in {', '.join(FORMATS)}."
         )
-    twice = next((label for label in labels if labels.count(label) > 1), None)
-    if twice is not None:
-        raise ExtractError(f"--class-names must be different, got {twice!r} twice.")
+    read = [_as_read(label) for label in labels]
+    if len({*read}) < len(labels):
+        twice = next(a for a, b in zip(labels, read, strict=True) if read.count(b) > 1)
+        raise ExtractError(
+            f"--class-names must be different, got {twice!r} twice, or written in two "
+            "ways, as 1 and 01: readers of tables make one of them."
+        )
     said = [_text(label if told is None else told).strip() for label, told in pairs]
     return {
         label: (label.replace("_", " ") if told in ("", label) else told)
@@ -78,6 +82,14 @@ def _read_csv(path: Path) -> list[tuple[Any, Any]]:
     columns = {name: [v for part in parts for v in part[name]] for name in names}
     told = columns.get("description", [None] * len(columns["label"]))
     return list(zip(columns["label"], told, strict=True))
+
+
+def _as_read(label: str) -> str | float:
+    """Return what a reader of tables may make of a label."""
+    try:
+        return float(label)
+    except ValueError:
+        return label.lower() if label.lower() in ("true", "false") else label
 
 
 def _text(value: Any) -> str:

@@ -1,8 +1,7 @@
 """Texts of tables: columns of texts, of classes and of users, row by row."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,14 @@ from ..errors import ExtractError
 from ..sources import Source, digest_of_list
 from .classes import read_classes
 
+# Readers of tables choose how they write the classes of a column by all of its rows: 1
+# for 01, True for TRUE, a gap for NA. So no row is left out for its class.
+_OTHER_CLASS = (
+    "--target must hold a class of --class-names in each row, written alike, got "
+    "another, or none, in row {}. Leave such rows out of the table, each by what it "
+    "holds itself, and keep 01 or TRUE as texts."
+)
+
 
 class BadTextError(Exception):
     """A row gives no features; the message says why, and never what is in it."""
@@ -27,9 +34,8 @@ class TextRows:
     """Texts of one split, in the order of the table; an `ImageList` of texts.
 
     Of each row ``texts`` has one text, or the two of a pair, None where one is missing;
-    ``labels`` the number of its class, -1 where it is none of the declared ones;
-    ``users``, if there are any, its user. ``whole``: ``--limit`` leaves the split as it
-    is. ``labelled``: a row without a class is a bad one.
+    ``labels`` the number of its class, -1 where rows have none; ``users``, if there are
+    any, its user. ``whole``: ``--limit`` leaves the split as it is.
     """
 
     def __init__(
@@ -39,10 +45,9 @@ class TextRows:
         users: list[str] | None = None,
         *,
         whole: bool = False,
-        labelled: bool = True,
     ) -> None:
         self.texts, self.labels, self.users = texts, labels, users
-        self.whole, self.labelled = whole, labelled
+        self.whole = whole
         self.names = [str(number) for number in range(1, len(texts) + 1)]
 
     def __len__(self) -> int:
@@ -54,8 +59,7 @@ class TextRows:
         Raises
         ------
         BadTextError
-            If a text is missing, blank or not in UTF-8, or the class is none of the
-            declared ones.
+            If a text is missing, blank or not in UTF-8.
         """
         texts = tuple(text for text in self.texts[index] if text is not None)
         if len(texts) < len(self.texts[index]):
@@ -64,8 +68,6 @@ class TextRows:
             "".join(texts).encode()
         except UnicodeEncodeError:
             raise BadTextError("it is no text in UTF-8") from None
-        if self.labelled and self.labels[index] < 0:
-            raise BadTextError("its class is none of --class-names")
         return texts, int(self.labels[index])
 
     @property
@@ -80,8 +82,8 @@ def open_texts(options: Options) -> Source:
     The names are the split ``classes``, one row each, unless texts come in pairs: a
     name is no pair. Without ``target`` rows have no labels, and there are no names.
 
-    ExtractError if there is no such table, split or column, or a column holds no texts.
-    No message holds a value.
+    ExtractError if there is no such table, split or column, a column holds no texts, or
+    a row has a class that is not declared. No message holds a value.
     """
     labelled = options.target is not None
     classes = read_classes(options.class_names) if labelled else {}
@@ -156,19 +158,16 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
             columns = [_texts(part[name], name) for name in options.text]
             texts += zip(*columns, strict=True)
             given = part[target] if target is not None else [None] * len(columns[0])
-            found = [_label(value) for value in given]
-            _refuse_digits({*found} - {*numbers}, numbers)
-            labels += [numbers.get(label, -1) for label in found]
+            found = [numbers.get(_label(value), -1) for value in given]
+            if target is not None and -1 in found:
+                row = len(labels) + found.index(-1) + 1
+                raise ExtractError(_OTHER_CLASS.format(row))
+            labels += found
             if users is not None:
                 owners += [_user(value, users) for value in part[users]]
     except (ValueError, ImportError) as error:
         raise ExtractError(str(error)) from error
-    return TextRows(
-        texts,
-        np.array(labels, np.int64),
-        owners if users else None,
-        labelled=target is not None,
-    )
+    return TextRows(texts, np.array(labels, np.int64), owners if users else None)
 
 
 def _texts(values: NDArray[Any], name: str) -> list[str | None]:
@@ -189,27 +188,6 @@ def _label(value: Any) -> str:
         return ""
     whole = isinstance(value, float | np.floating) and float(value).is_integer()
     return str(int(value) if whole else value).strip()
-
-
-def _refuse_digits(labels: Collection[str], known: Collection[str]) -> None:
-    """Raise ExtractError for "01" where the class is "1", or the other way round.
-
-    Readers of tables make 1 of it, unless one row has a word: all of its class would
-    stay or go by that row.
-    """
-
-    def numbers(texts: Collection[str]) -> set[float]:
-        found = set()
-        for text in texts:
-            with suppress(ValueError):
-                found.add(float(text))
-        return found
-
-    if numbers(labels) & numbers(known):
-        raise ExtractError(
-            "--target must hold classes as --class-names has them, got one that is "
-            "written otherwise, as 01 for 1. Write both alike, and the column as texts."
-        )
 
 
 def _user(value: Any, name: str) -> str:

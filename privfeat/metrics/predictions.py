@@ -45,9 +45,7 @@ def rows_of(model: Any, X: Any) -> Any:
         if hasattr(first, "array_order"):
             with without_warnings():
                 clone(first).fit(X)  # checks the names; ignored ones may be missing
-            table = without_data(lambda: X.reindex(columns=first.array_order))
-            # value by value: float64 would round large codes
-            return without_data(lambda: table.astype(object).to_numpy())
+            return X  # each column with its type: as in a fit, float32 may be refused
         named = (each for each in _inwards(model) if hasattr(each, _NAMES))
         fitted = next(named, model)
         without_data(validate_data, fitted, X, reset=False, skip_check_array=True)

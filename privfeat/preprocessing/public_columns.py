@@ -240,8 +240,14 @@ def check_names(
 ) -> None:
     """Raise ValueError unless a table has each column that is used, and once.
 
-    ``strict`` refuses columns that are not declared as well.
+    TypeError if a name is no text. ``strict`` refuses columns that are not declared.
     """
+    if not all(isinstance(name, str) for name in names):
+        # by place they would be an array, whose type all columns decide together
+        raise TypeError(
+            "the columns of a table must have names of text, as they are declared, got "
+            "numbers or others. Name them, as by X.columns = [...]."
+        )
     known = {column.name for column in declared}
     for column in declared:
         if column.outputs and names.count(column.name) != 1:
@@ -266,7 +272,7 @@ def _values(
     # the columns of a table of Arrow have their names apart
     arrow = hasattr(X, "column_names") and hasattr(X, "schema")
     names = list(X.column_names if arrow else getattr(X, "columns", ()))
-    if names and all(isinstance(name, str) for name in names):
+    if names:
         check_names(names, declared)
         if reset:
             without_data(validate_data, estimator, X, skip_check_array=True)

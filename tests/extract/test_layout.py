@@ -38,6 +38,11 @@ def test_read_layout_takes_named_splits_only():
     assert layout.class_names == ["b", "x"]
 
 
+def test_read_layout_says_how_many_images_lie_in_no_folder(capfd):
+    read_layout(["train/a/1.png", "train/b/2.png", "stray.png"], None, "data")
+    assert "left out: 1 image(s) in no folder" in capfd.readouterr().err
+
+
 def test_read_layout_says_what_is_left_out(capfd):
     paths = ["train/b/2.png", "test/a/1.png", "calibrate/b/1.png"]
     assert list(read_layout(paths, None, "data").files) == ["train", "test"]

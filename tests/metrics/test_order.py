@@ -203,3 +203,24 @@ def declared_columns():
     steps = [("columns", PublicColumns(declared)), ("last", DPLeastSquares(**options))]
     model = Pipeline(steps)
     return model.fit(frame, y), frame, y
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_a_type_that_a_fit_refuses_is_not_measured():
+    """pandas makes float32 of a column unless one record has more digits."""
+    declared = {
+        "age": {"kind": "numeric", "bounds": [0, 1], "missing_values": [-99.9]},
+        "other": {"kind": "numeric", "bounds": [0, 1]},
+    }
+    declared["age"]["missing"] = "neutral"
+    steps = [("columns", PublicColumns(declared))]
+    steps += [("last", DPLeastSquares(classes=[0, 1], row_scaling="clip"))]
+    table = pd.DataFrame({"age": np.full(40, 0.5), "other": np.full(40, 0.25)})
+    y = np.arange(40) % 2
+    model = PrivatePipeline(steps, epsilon=math.inf).fit(table, y)
+    private_evaluation(model, table, y, epsilon=8.0)
+    rounded = table.astype({"age": np.float32})
+    with pytest.raises(TypeError, match="readable as arrays"):
+        private_evaluation(model, rounded, y, epsilon=8.0)
+    with pytest.raises(TypeError, match="names of text"):
+        private_evaluation(model, table.set_axis([0, 1], axis=1), y, epsilon=8.0)

@@ -98,9 +98,23 @@ def test_public_columns_read_an_array_by_the_order_of_columns():
     rows = [[75, "10", "yes", "x", "Kiel", "2020-01-02"]]
     for given in (rows, np.array(rows, object)):
         np.testing.assert_allclose(columns.fit_transform(given), FEATURES[:1])
-    unnamed = pd.DataFrame(np.array([[1.0, 2.0]]))
-    two = {name: {"kind": "numeric", "bounds": [0, 2]} for name in "ab"}
-    assert PublicColumns(two).fit_transform(unnamed).tolist() == [[0, 1]]
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["smoker", 1]])
+def test_a_table_whose_columns_have_no_names_is_refused(names):
+    """By place all columns decided one type: True was 1.0 beside decimals."""
+    table = pd.DataFrame([[True, 0.5], [False, 0.25]], columns=names)
+    declared = {
+        "smoker": {
+            "kind": "category",
+            "categories": ["TRUE", "no"],
+            "unseen": "neutral",
+        },
+        "dose": {"kind": "numeric", "bounds": [0, 1]},
+    }
+    for read in (PublicColumns(declared).fit, PublicColumns(declared).transform):
+        with pytest.raises(TypeError, match=r"names of text.* X\.columns = "):
+            read(table)
 
 
 def test_public_columns_find_columns_of_a_table_by_name():

@@ -51,14 +51,17 @@ def test_whole_numbers_are_labels(tmp_path, extract):
     assert open_features(tmp_path / "out.h5")["train"].y.tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(("known", "given"), [("1", "01"), ("1", "1.0"), ("01", "1")])
+@pytest.mark.parametrize(
+    ("known", "given"),
+    [("1", "01"), ("1", "1.0"), ("01", "1"), ("True", "TRUE"), ("1", "0x1")],
+)
 def test_a_class_is_written_as_it_is_declared(tmp_path, extract, known, given):
     """A reader makes 1 of 01 unless one row has a word, which decided for all."""
     np.savez(tmp_path / "r.npz", review=np.array(["a b", "c d"]), verdict=["x", given])
     status, _, err = extract(
         tmp_path / "r.npz", "--class-names", "x", known, "--skip-bad"
     )
-    assert (status, "as 01 for 1" in err) == (1, True)
+    assert (status, "written alike, got another, or none, in row 2" in err) == (1, True)
 
 
 def test_a_missing_label_is_no_class(tmp_path, extract):
@@ -68,7 +71,9 @@ def test_a_missing_label_is_no_class(tmp_path, extract):
     frame.to_parquet(tmp_path / "r.parquet")
     names = ("--class-names", "None", "nan")
     assert extract(tmp_path / "r.parquet", *names)[0] == 1
-    assert extract(tmp_path / "r.parquet", *names, "--skip-bad")[0] == 0
+    assert extract(tmp_path / "r.parquet", *names, "--skip-bad")[0] == 1
+    frame.dropna().to_parquet(tmp_path / "r.parquet")
+    assert extract(tmp_path / "r.parquet", *names)[0] == 0
     assert open_features(tmp_path / "out.h5")["train"].y.tolist() == [0]
 
 
@@ -116,8 +121,6 @@ def test_limit_leaves_the_classes_whole(reviews, extract, tmp_path):
     [
         (("", "good", "a"), "it is missing"),
         (("  ", "good", "a"), "it is missing"),
-        ((SECRET, "fine", "a"), "its class is none of --class-names"),
-        ((SECRET, "", "a"), "its class is none of --class-names"),
     ],
 )
 def test_what_gives_no_row_is_refused_or_left_out(
@@ -128,12 +131,21 @@ def test_what_gives_no_row_is_refused_or_left_out(
     status, _, err = extract(path, "--users", "who")
     assert status == 1
     assert f"text 2 of split 'train' cannot be used ({reason})" in err
-    assert SECRET not in err
-    assert "fine" not in err
     assert extract(path, "--users", "who", "--skip-bad")[0] == 0
     train = open_features(tmp_path / "out.h5")["train"]
     assert train.y.tolist() == [0, 1]
     assert train.groups.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("other", ["fine", ""])
+def test_a_row_of_another_class_is_never_left_out(table, extract, other):
+    """How a reader writes classes one row may decide, and all of a class would go."""
+    path = table(("a film", "good", "a"), (SECRET, other, "a"))
+    for option in ((), ("--skip-bad",)):
+        status, _, err = extract(path, *option)
+        assert (status, "or none, in row 2." in err) == (1, True)
+        assert SECRET not in err
+        assert "fine" not in err
 
 
 @pytest.mark.parametrize(
