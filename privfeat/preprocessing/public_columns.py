@@ -217,8 +217,7 @@ def clip_norm_of(declared: tuple[Column, ...]) -> float:
 
     On the tables of ``benchmarks/tables.py`` it is better than a fourth, or all of it.
     """
-    used = [column for column in declared if column.outputs]
-    return math.hypot(*(column.size for column in used)) / 2.0
+    return math.hypot(*(column.size for column in declared if column.outputs)) / 2.0
 
 
 def find_unequal(declared: tuple[Column, ...]) -> str | None:
@@ -245,8 +244,8 @@ def check_names(
     if not all(isinstance(name, str) for name in names):
         # by place they would be an array, whose type all columns decide together
         raise TypeError(
-            "the columns of a table must have names of text, as they are declared, got "
-            "numbers or others. Name them, as by X.columns = [...]."
+            "the columns of a table must have names of text, got another. Name them as "
+            "they are declared, as by X.columns = [...]."
         )
     known = {column.name for column in declared}
     for column in declared:
@@ -269,7 +268,6 @@ def _values(
     estimator: PublicColumns, X: Any, declared: tuple[Column, ...], *, reset: bool
 ) -> dict[str, NDArray[Any]]:
     """Return the values of each column that is used, by its name."""
-    # the columns of a table of Arrow have their names apart
     arrow = hasattr(X, "column_names") and hasattr(X, "schema")
     names = list(X.column_names if arrow else getattr(X, "columns", ()))
     if names:
@@ -285,8 +283,7 @@ def _values(
         }
     refuse_masked(X)
     # objects: in an array of texts a number beside them would be one as well
-    mixed = isinstance(X, list | tuple)
-    rows = array_of(X, object) if mixed else X
+    rows = array_of(X, object) if isinstance(X, list | tuple) else X
     array = without_data(
         check_array, rows, dtype=None, ensure_all_finite=False, input_name="X"
     )
