@@ -190,17 +190,18 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
 
     Readers of tables make numbers of all values of a column, or of none if one record
     has a letter. So numbers are refused where a text is declared that no number is
-    written as, and so are other texts that read as a number that is declared. Some make
-    gaps of "NA" and the like in columns of numbers alone: so gaps are refused where one
-    of these is declared.
+    written as, and so are texts that are not declared but read as the number of one
+    that is. Some make gaps of "NA" and the like in columns of numbers alone: so gaps
+    are refused where one of these is declared.
     """
     known = {*column.categories, *column.texts}
     marks = any(map(reads_as_gap, column.categories))
+    numbers = {*map(as_number, known)}
     coded = any(as_number(text) != text for text in known)
     for value in values:
         if isinstance(value, str):
             name = category_of(value)
-            if name not in known and as_number(name) in known:
+            if name not in known and as_number(name) in numbers:
                 raise TypeError("not as declared")
         elif coded and _is_number(value) and value == value:
             raise TypeError("a number")

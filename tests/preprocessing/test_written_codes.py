@@ -39,7 +39,9 @@ def test_a_letter_in_one_record_changes_no_other(code, missing, categories):
 @pytest.mark.parametrize("number", [7, 7.0, np.int8(7), Decimal(7), 2.1, 12])
 def test_numbers_are_refused_where_a_code_is_none(number):
     category = column("category", categories=["007", "A1"], **NEUTRAL)
-    assert made(category, "007", "7", None) == [[1, 0], [0, 0], [0, 0]]
+    assert made(category, "007", "x", None) == [[1, 0], [0, 0], [0, 0]]
+    with pytest.raises(TypeError, match="007"):  # of which a reader of all made it
+        outputs_of(category, objects("7"))
     with pytest.raises(TypeError, match=r"007 as texts \(pass dtype=str"):
         outputs_of(category, objects(number))
 
