@@ -173,8 +173,10 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
             exact = statistics.exact_class_sums(records, shape.n_outputs)
         released = release("class_sums", exact)
         if shape.prior is not None:
+            from privfeat.solvers.prior_least_squares import prior_least_squares
+
             weight = shape.prior_weight(rows, gram)
-            return weight.least_squares(released, ridge=self._ridge(gram))
+            return prior_least_squares(weight, released, ridge=self._ridge(gram))
         sums = roots * released.value
         if not self.class_gram:
             with phase("inverse of the Gram matrix"):

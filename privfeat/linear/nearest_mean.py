@@ -60,7 +60,7 @@ class DPNearestMean(DPLinearClassifier):
     `clip_norm`.
 
     **No prior.** The weight of a prior is found for coefficients that follow a loss
-    (`privfeat.solvers.prior.PriorWeight`); here there are none. Where names of the
+    (`privfeat.solvers.prior_scores`); here there are none. Where names of the
     classes are known, fit `DPFC` with ``prior=``: on few records of Banking77 they are
     worth more than any choice of estimator (RESULTS, *Few records*).
 
