@@ -178,7 +178,8 @@ def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     found = without_data(np.asarray, values)
     if dtype is None:
         return found
-    if found.dtype.kind in "mM":
+    dates = found.dtype.kind in "mM" or without_data(holds_dates, found)
+    if dates and dtype is not object:
         raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     return without_data(np.asarray, values, dtype)
 
@@ -208,12 +209,25 @@ def _columns_of(table: Any) -> tuple[list[Any], str | None]:
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:
-        return [], "" if str(types).lower().startswith(_DATES) else None
+        dates = str(types).lower().startswith(_DATES) or holds_dates(table)
+        return [], "" if dates else None
     names = list(columns)
-    for name, kind in zip(names, types, strict=False):
-        if str(kind).lower().startswith(_DATES):
+    for place, (name, kind) in enumerate(zip(names, types, strict=False)):
+        column = table.iloc[:, place] if hasattr(table, "iloc") else None
+        if str(kind).lower().startswith(_DATES) or holds_dates(column):
             return names, f" in column {name!r}"
     return names, None
+
+
+def holds_dates(values: Any) -> bool:
+    """Return whether objects are dates of NumPy, which convert to numbers as others do.
+
+    Their unit follows from all of an array, before they became objects.
+    """
+    if getattr(values, "dtype", None) != object:
+        return False
+    objects = np.asarray(values, object).flat
+    return any(isinstance(value, np.datetime64 | np.timedelta64) for value in objects)
 
 
 def list_of(name: str, values: Any) -> list[Any]:

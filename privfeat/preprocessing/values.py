@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._messages import holds_dates
 from privfeat.core.callers.forms import ABSENT, reads_as_gap
 from privfeat.preprocessing.declaration import (
     INDICATOR,
@@ -155,7 +156,8 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     elif column.kind == "date" and kind == "M":
         numbers = seconds_of_dates(values)
     else:
-        if kind in "mM":  # which NumPy would turn into whole numbers
+        # which NumPy would turn into whole numbers
+        if kind in "mM" or (column.kind != "date" and holds_dates(values)):
             raise TypeError("dates")
         one, listed = _reader(column), values.tolist()
         if column.kind in ("category", "boolean"):  # compared as texts

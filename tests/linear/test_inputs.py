@@ -182,11 +182,15 @@ def test_dates_are_refused_wherever_they_stand(table, rows):
         stayed,
         dates.apply(lambda column: column.dt.tz_localize("UTC")),
         [[day] for day in dates.to_numpy().ravel()],
+        [[0.5, day] for day in stayed.to_numpy().ravel()],  # objects, for NumPy
+        pd.DataFrame({"a": [*stayed.to_numpy().ravel()]}, dtype=object),
     ):
         with pytest.raises(TypeError, match="X must hold numbers, got dates"):
             DPLeastSquares(classes=range(3)).fit(wrong, y)
     hours = [np.timedelta64(1, "h")] * (len(X) - 1) + [np.timedelta64(61, "m")]
-    for wrong in (table["admitted"], hours):  # of one minute NumPy makes minutes of all
+    listed = pd.Series(hours, dtype=object)
+    # of one minute NumPy makes minutes of all
+    for wrong in (table["admitted"], hours, listed):
         with pytest.raises(TypeError, match="y must hold numbers, got dates"):
             DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(X, wrong)
     with pytest.raises(TypeError, match="X must hold numbers, got dates"):

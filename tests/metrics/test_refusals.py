@@ -63,6 +63,7 @@ def test_names_of_classes_are_refused_where_the_classes_are_numbers(model):
         np.arange(40).astype("m8[h]"),
         np.arange(40).astype("M8[s]"),
         [np.timedelta64(1, "h")] * 39 + [np.timedelta64(61, "m")],
+        np.array([1.0, *[np.timedelta64(1, "h")] * 39], object),
     ],
 )
 def test_dates_and_durations_are_no_targets(stays):

@@ -67,6 +67,7 @@ def test_number_of_another_type_is_refused(kind, value):
     [
         np.array(["2020-01-01"], "datetime64[ns]"),
         np.array([1], "timedelta64[ns]"),
+        np.array([1, np.timedelta64(1, "Y")], object),
         np.array([1j]),
         np.array([True]),
     ],

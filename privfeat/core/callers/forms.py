@@ -82,7 +82,8 @@ def hashes_texts(step: Any, rows: Any) -> bool | None:
     """Return whether a step hashes these rows alike whatever stands beside them.
 
     None if it is no hashing step of scikit-learn. One that takes texts refuses numbers.
-    Of mappings and pairs "3" is another value than 3, so that their values are numbers.
+    Of mappings and pairs "3" is another value than 3, so that their values are numbers,
+    and no dates, whose unit follows from all that NumPy read together.
     """
     if not (is_exactly(step, _HASHERS) and is_stateless(step)):
         return None
@@ -91,7 +92,8 @@ def hashes_texts(step: Any, rows: Any) -> bool | None:
     if step.input_type == "string":  # several in each record
         return all(_is_text(text) for record in rows for text in record)
     return not any(
-        isinstance(value, str | bytes) or (isinstance(name, str) and reads_as_gap(name))
+        isinstance(value, str | bytes | np.timedelta64 | np.datetime64)
+        or (isinstance(name, str) and reads_as_gap(name))
         for record in rows
         for name, value in (record.items() if isinstance(record, Mapping) else record)
     )

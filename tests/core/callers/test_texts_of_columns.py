@@ -99,7 +99,8 @@ def test_what_takes_texts_alone_may_get_any():
         assert form_varies(other, HashingVectorizer())
     assert not hashes_texts(FeatureHasher(input_type="string"), [["3"], ["a", "NA"]])
     assert hashes_texts(FeatureHasher(), [{"ward": 3}])
-    assert not hashes_texts(FeatureHasher(), [{"ward": "3"}])
+    for value in ("3", np.timedelta64(1, "Y"), np.datetime64("2020")):
+        assert not hashes_texts(FeatureHasher(), [{"ward": value}])
     assert not hashes_texts(FeatureHasher(), [{"ward": 3}, {"null": 1}])
     assert hashes_texts(OneHotEncoder(), [["3"]]) is None
     assert not form_varies(np.zeros(3), targets=True)
