@@ -209,14 +209,21 @@ def _columns_of(table: Any) -> tuple[list[Any], str | None]:
     types = getattr(table, "dtypes", getattr(table, "dtype", ()))
     columns = getattr(table, "columns", None)
     if columns is None:
-        dates = str(types).lower().startswith(_DATES) or holds_dates(table)
+        dates = _of_dates(types) or holds_dates(table)
         return [], "" if dates else None
     names = list(columns)
     for place, (name, kind) in enumerate(zip(names, types, strict=False)):
         column = table.iloc[:, place] if hasattr(table, "iloc") else None
-        if str(kind).lower().startswith(_DATES) or holds_dates(column):
+        if _of_dates(kind) or holds_dates(column):
             return names, f" in column {name!r}"
     return names, None
+
+
+def _of_dates(kind: Any) -> bool:
+    """Return whether a type is one of dates, also inside of categories or sparse."""
+    categories = getattr(kind, "categories", None)
+    kind = getattr(kind, "subtype", kind) if categories is None else categories.dtype
+    return str(kind).lower().startswith(_DATES)
 
 
 def holds_dates(values: Any) -> bool:
@@ -224,7 +231,7 @@ def holds_dates(values: Any) -> bool:
 
     Their unit follows from all of an array, before they became objects.
     """
-    if getattr(values, "dtype", None) != object:
+    if getattr(getattr(values, "dtype", None), "kind", None) != "O":
         return False
     objects = np.asarray(values, object).flat
     return any(isinstance(value, np.datetime64 | np.timedelta64) for value in objects)

@@ -70,6 +70,11 @@ def _is_whole(value: Decimal) -> bool:
     return value.is_finite() and value.adjusted() < 99 and value == round(value)
 
 
+def is_truth_word(text: str) -> bool:
+    """Return whether NumPy writes a truth value so, in any case of its letters."""
+    return text.lower() in ("true", "false")
+
+
 def truth_of(value: Any) -> bool:
     """Return what a boolean, 0, 1, true, false, yes or no says; else ValueError."""
     word = category_of(value).lower() if isinstance(value, str) else None

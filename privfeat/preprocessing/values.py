@@ -24,6 +24,7 @@ from privfeat.preprocessing.declaration import (
 from privfeat.preprocessing.readings import (
     as_number,
     category_of,
+    is_truth_word,
     seconds_of,
     seconds_of_dates,
     truth_of,
@@ -192,14 +193,15 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
 
     Readers of tables make numbers of all values of a column, or of none if one record
     has a letter. So numbers are refused where a text is declared that no number is
-    written as, and so are texts that are not declared but read as the number of one
-    that is. Some make gaps of "NA" and the like in columns of numbers alone: so gaps
-    are refused where one of these is declared.
+    written as, such as 007 or True, and so are texts that are not declared but read as
+    the number of one that is. Some make gaps of "NA" and the like in columns of numbers
+    alone: so gaps are refused where one of these is declared.
     """
     known = {*column.categories, *column.texts}
     marks = any(map(reads_as_gap, column.categories))
     numbers = {*map(as_number, known)}
-    coded = any(as_number(text) != text for text in known)
+    # beside numbers NumPy makes 1.0 of True, and "True" of it beside a text
+    coded = any(as_number(text) != text or is_truth_word(text) for text in known)
     for value in values:
         if isinstance(value, str):
             name = category_of(value)

@@ -175,22 +175,18 @@ def test_columns_of_dates_are_refused_by_name(table, rows, others):
 
 def test_dates_are_refused_wherever_they_stand(table, rows):
     X, y = rows
-    dates = table[["admitted"]]
-    stayed = dates - dates.iloc[0]
-    for wrong in (
-        dates.to_numpy(),
-        stayed,
-        dates.apply(lambda column: column.dt.tz_localize("UTC")),
-        [[day] for day in dates.to_numpy().ravel()],
-        [[0.5, day] for day in stayed.to_numpy().ravel()],  # objects, for NumPy
-        pd.DataFrame({"a": [*stayed.to_numpy().ravel()]}, dtype=object),
-    ):
+    stayed = (dates := table[["admitted"]]) - table["admitted"].iloc[0]
+    days, waits = dates.to_numpy().ravel(), stayed.to_numpy().ravel()
+    zoned = dates.apply(lambda column: column.dt.tz_localize("UTC"))
+    listed = [[day] for day in days], [[0.5, wait] for wait in waits]
+    objects = pd.DataFrame({"a": [*waits]}, dtype=object)
+    kind = stayed.astype("category")
+    for wrong in (dates.to_numpy(), stayed, zoned, *listed, objects, kind):
         with pytest.raises(TypeError, match="X must hold numbers, got dates"):
             DPLeastSquares(classes=range(3)).fit(wrong, y)
     hours = [np.timedelta64(1, "h")] * (len(X) - 1) + [np.timedelta64(61, "m")]
-    listed = pd.Series(hours, dtype=object)
     # of one minute NumPy makes minutes of all
-    for wrong in (table["admitted"], hours, listed):
+    for wrong in (table["admitted"], hours, pd.Series(hours, dtype=object)):
         with pytest.raises(TypeError, match="y must hold numbers, got dates"):
             DPLeastSquaresRegressor(target_bounds=(0, 1)).fit(X, wrong)
     with pytest.raises(TypeError, match="X must hold numbers, got dates"):

@@ -46,6 +46,15 @@ def test_numbers_are_refused_where_a_code_is_none(number):
         outputs_of(category, objects(number))
 
 
+@pytest.mark.parametrize("word", ["True", "TRUE", "false"])
+def test_numbers_are_refused_where_a_truth_value_is_declared(word):
+    """In an array NumPy makes 1.0 of True, or "True" of it beside a text."""
+    category = column("category", categories=[word, "unknown"], **NEUTRAL)
+    assert made(category, word, "unknown") == [[1, 0], [0, 1]]
+    with pytest.raises(TypeError, match="as they are declared"):
+        outputs_of(category, np.array([1.0, 0.0]))
+
+
 def test_a_text_is_no_number_that_is_declared():
     category = column("category", categories=[7, "A1"], **NEUTRAL)
     assert made(category, "7", 7, "7.0", "8") == [[1, 0]] * 3 + [[0, 0]]

@@ -160,7 +160,7 @@ def _of_trials(args: Namespace, budget: dict[str, Any], X: Any, y: Any) -> Any:
     return {
         "public": {"non_private": trials[0].non_private, "estimators": measured},
         "recommended": max(trials, key=lambda trial: trial.accuracy).estimator,
-        "reason": "the best on the public features",
+        "reason": "the best on the public features without prior= (with it, DPFC)",
     }
 
 
