@@ -178,8 +178,7 @@ def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
     found = without_data(np.asarray, values)
     if dtype is None:
         return found
-    dates = found.dtype.kind in "mM" or without_data(holds_dates, found)
-    if dates and dtype is not object:
+    if dtype is not object and without_data(holds_dates, found):
         raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     return without_data(np.asarray, values, dtype)
 
@@ -206,35 +205,33 @@ def _columns_of(table: Any) -> tuple[list[Any], str | None]:
     if isinstance(table, list | tuple):  # whose unit of dates would follow from all
         with suppress(ValueError):  # rows of several lengths, refused later
             table = np.asarray(table)
-    types = getattr(table, "dtypes", getattr(table, "dtype", ()))
-    columns = getattr(table, "columns", None)
+    arrow = hasattr(table, "column_names")  # whose columns are no names
+    columns = table.column_names if arrow else getattr(table, "columns", None)
     if columns is None:
-        dates = _of_dates(types) or holds_dates(table)
-        return [], "" if dates else None
+        return [], "" if holds_dates(table) else None
     names = list(columns)
-    for place, (name, kind) in enumerate(zip(names, types, strict=False)):
-        column = table.iloc[:, place] if hasattr(table, "iloc") else None
-        if _of_dates(kind) or holds_dates(column):
+    for place, name in enumerate(names):
+        column = table.iloc[:, place] if hasattr(table, "iloc") else table[name]
+        if holds_dates(column):
             return names, f" in column {name!r}"
     return names, None
 
 
-def _of_dates(kind: Any) -> bool:
-    """Return whether a type is one of dates, also inside of categories or sparse."""
-    categories = getattr(kind, "categories", None)
-    kind = getattr(kind, "subtype", kind) if categories is None else categories.dtype
-    return str(kind).lower().startswith(_DATES)
-
-
 def holds_dates(values: Any) -> bool:
-    """Return whether objects are dates of NumPy, which convert to numbers as others do.
+    """Return whether NumPy makes dates of values, or objects that are some of its own.
 
-    Their unit follows from all of an array, before they became objects.
+    They convert to numbers as others do, and their unit follows from all values. The
+    name of a type tells little: some are categories of dates, some tables have none.
     """
-    if getattr(getattr(values, "dtype", None), "kind", None) != "O":
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufcSUV":
         return False
-    objects = np.asarray(values, object).flat
-    return any(isinstance(value, np.datetime64 | np.timedelta64) for value in objects)
+    if str(dtype).lower().startswith(_DATES):  # with a time zone they become objects
+        return True
+    found = np.asarray(values)
+    parts = found.flat if found.dtype.kind == "O" else [found]
+    kinds = (getattr(getattr(part, "dtype", None), "kind", None) for part in parts)
+    return any(kind in ("m", "M") for kind in kinds)
 
 
 def list_of(name: str, values: Any) -> list[Any]:

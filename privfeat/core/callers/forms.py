@@ -90,6 +90,8 @@ def hashes_texts(step: Any, rows: Any) -> bool | None:
     if not hasattr(step, "input_type"):
         return are_texts(rows)
     if step.input_type == "string":  # several in each record
+        if getattr(getattr(rows, "dtype", None), "kind", "O") == "U":
+            return False  # a column of numbers may be among them, as texts
         return all(_is_text(text) for record in rows for text in record)
     return not any(
         isinstance(value, str | bytes | np.timedelta64 | np.datetime64)

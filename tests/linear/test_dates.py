@@ -1,0 +1,61 @@
+"""Dates and durations are no numbers, in whatever table they come.
+
+NumPy makes whole numbers of them, in a unit that one record may decide for all.
+"""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.feature_extraction import FeatureHasher
+
+from privfeat import DPLeastSquares, DPLeastSquaresRegressor
+from privfeat.core.callers.forms import hashes_texts
+
+STAYS = np.arange(12).astype("m8[s]")
+DAYS = STAYS.astype("M8[s]")
+FORMS = {
+    "Arrow": lambda values: pa.table({"stay": pa.array(values)}),
+    "Arrow, in a dictionary": lambda values: pa.table(
+        {"stay": pa.array(values).dictionary_encode()}
+    ),
+    "pandas with types of Arrow": lambda values: pd.DataFrame(
+        {"stay": pd.array(pa.array(values), dtype=pd.ArrowDtype(pa.array(values).type))}
+    ),
+    "categories": lambda values: pd.DataFrame({"stay": pd.Categorical(values)}),
+    "sparse": lambda values: pd.DataFrame({"stay": pd.arrays.SparseArray(values)}),
+    "objects": lambda values: pd.DataFrame(
+        {"stay": pd.Series([*values], dtype=object)}
+    ),
+    "arrays in objects": lambda values: [[np.array(value), 0.5] for value in values],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("values", [STAYS, DAYS], ids=["durations", "dates"])
+def test_dates_are_refused_in_every_table(form, values):
+    rows = FORMS[form](values)
+    with pytest.raises(TypeError, match="X must hold numbers, got dates"):
+        DPLeastSquares(classes=[0, 1]).fit(rows, np.arange(12) % 2)
+
+
+def test_dates_of_arrow_are_no_targets():
+    clf, X = DPLeastSquaresRegressor(target_bounds=(0, 9)), np.ones((12, 1))
+    for y in (pa.chunked_array([pa.array(STAYS)]), pa.array(STAYS)):
+        with pytest.raises(TypeError, match="y must hold numbers, got dates"):
+            clf.fit(X, y)
+
+
+def test_numbers_of_arrow_are_fitted():
+    table = pa.table({"a": np.linspace(0.0, 1.0, 12), "b": np.arange(12)})
+    fitted = DPLeastSquares(epsilon=5.0, classes=[0, 1]).fit(table, np.arange(12) % 2)
+    assert fitted.coef_.shape[1] == 2
+
+
+def test_texts_that_numpy_made_of_a_column_of_numbers_are_not_hashed():
+    """ "3" is "3.0" in all rows as soon as one has a half."""
+    hasher = FeatureHasher(input_type="string")
+    beside = np.column_stack([["Kiel", "Bonn"], [3, 4]])
+    assert not hashes_texts(hasher, beside)
+    assert hashes_texts(hasher, [["Kiel", "3"], ["Bonn", "4"]])
+    assert hashes_texts(hasher, np.array([["Kiel"], ["Bonn"]], object))
