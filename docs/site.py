@@ -36,6 +36,9 @@ FORMULA = re.compile(
 )
 WITH_FORMULAS = {"theory.md"}
 GLOSSARY = "glossary.md"
+COMMANDS = "reference/commands.md"  # other pages of the reference are docstrings
+# Lists too long for it, and the words themselves.
+UNLINKED = {GLOSSARY, "changelog.md", "measurements.md"}
 # A word in code, a link, a picture, a heading, a tag or a formula is no first use.
 WORD = (
     r"(?P<skip>```.*?```|``[^`]+``|`(?:[^`\n]|\n(?!\n))*`|!?\[[^\]]*\]\([^)]*\)"
@@ -142,7 +145,7 @@ def glossary() -> dict[str, str]:
 
 def with_glossary(markdown: str, uri: str) -> str:
     """Return the text of a page where first uses of words lead to the glossary."""
-    if uri in {GLOSSARY, *BESIDE} or uri.startswith("reference/"):
+    if uri in UNLINKED or (uri.startswith("reference/") and uri != COMMANDS):
         return markdown
     anchors, seen = glossary(), set[str]()
     page = posixpath.relpath(GLOSSARY, posixpath.dirname(uri) or ".")

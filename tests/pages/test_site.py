@@ -107,6 +107,29 @@ def test_words_of_more_than_one_entry_lead_to_the_longest(site):
     assert "[DP](glossary.md#differential-privacy)" in linked
 
 
+@pytest.mark.parametrize(
+    ("uri", "linked"),
+    [
+        ("auditors.md", "[Epsilon](glossary.md#epsilon)"),
+        ("contributing.md", "[Epsilon](glossary.md#epsilon)"),
+        ("security.md", "[Epsilon](glossary.md#epsilon)"),
+        ("reference/commands.md", "[Epsilon](../glossary.md#epsilon)"),
+        ("gallery/index.md", "[Epsilon](../glossary.md#epsilon)"),
+        ("changelog.md", "Epsilon"),
+        ("glossary.md", "Epsilon"),
+        ("measurements.md", "Epsilon"),
+        ("reference/budget.md", "Epsilon"),
+    ],
+)
+def test_pages_of_prose_lead_to_the_glossary(site, uri, linked):
+    assert site.with_glossary("Epsilon.", uri) == f"{linked}."
+
+
+def test_head_of_the_gallery_leads_to_the_glossary(site):
+    text = (ROOT / "docs/gallery/head.txt").read_text(encoding="utf-8")
+    assert "(../glossary.md#" in site.with_glossary(text, "gallery/index.md")
+
+
 @pytest.mark.parametrize("code", ["`a\nbudget b`", "``prior=``", "`budget create`"])
 def test_no_word_of_code_leads_to_the_glossary(site, code):
     assert site.with_glossary(f"Call {code}.\n", "guides/a.md") == f"Call {code}.\n"
