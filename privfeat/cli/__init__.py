@@ -32,7 +32,7 @@ from privfeat.cli import (
     workflow,
 )
 from privfeat.cli.planning import budget, columns, plan, recipe, tan
-from privfeat.cli.shared import estimators, terminal
+from privfeat.cli.shared import estimators, options, terminal
 from privfeat.exceptions import PrivacyWarning
 
 __all__ = ["build_parser", "main"]
@@ -46,17 +46,19 @@ WAY_IN = """\
 privfeat-extract --data IMAGES --model resnet50 --out features.h5  images to features
 privfeat plan --n 10000 --d 2048 --classes 5 --epsilon 1           what to expect
 privfeat fit --train features.h5 --estimator DPFC --epsilon 1 --out model
-privfeat report model --out report                                 a page about it
+privfeat report model --out report.html                            a page about it
 privfeat --help, privfeat VERB --help                              what else there is"""
+ABOUT = """
+Private classifiers on features of frozen networks. Begin with `plan`, then `fit`.
+`privfeat VERB --help` says more. For example
+
+    privfeat plan --n 10000 --d 2048 --classes 5 --epsilon 1
+"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all verbs; imports nothing heavy."""
-    parser = argparse.ArgumentParser(
-        prog="privfeat",
-        description="Private classifiers on features of frozen networks.",
-        epilog="Begin with `plan`, then `fit`. `privfeat VERB --help` says more.",
-    )
+    parser = argparse.ArgumentParser(prog="privfeat", **options.explained(ABOUT))
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument(
         "--debug", action="store_true", help="on failure, show the Python traceback"

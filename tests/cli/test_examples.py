@@ -27,8 +27,13 @@ PARSERS = parsers_of(build_parser())
 
 
 def examples_of(name):
+    """Return the commands at the end of the help of a verb, as words."""
+    return examples_in(PARSERS[name])
+
+
+def examples_in(parser):
     """Return the commands at the end of a help, as words."""
-    shown = PARSERS[name].format_help().partition("\nfor example:\n")[2]
+    shown = parser.format_help().partition("\nfor example:\n")[2]
     commands = shown.replace("\\\n", " ").splitlines()
     return [shlex.split(command)[1:] for command in commands]
 
@@ -47,6 +52,12 @@ def test_help_ends_with_an_example_that_parses(name):
             assert args.model in {None, *known}
 
 
+def test_help_of_all_verbs_ends_with_an_example_that_runs(run):
+    (words,) = examples_in(build_parser())
+    status, _, err = run(*words)
+    assert status == 0, err
+
+
 @pytest.mark.parametrize("name", PARSERS, ids=" ".join)
 def test_help_fits_a_terminal_and_names_its_command(name):
     text = PARSERS[name].format_help()
@@ -55,7 +66,7 @@ def test_help_fits_a_terminal_and_names_its_command(name):
     assert text.startswith(f"usage: privfeat {' '.join(name)} ")
 
 
-# These need images of thousands of people, or minutes.
+# tests/cli/test_long_examples.py runs these.
 LONG = {"train", "recipe", "workflow", "audit", "sanity", "tan", "quickstart"}
 
 

@@ -20,7 +20,10 @@ def test_main_without_verb_shows_the_way_in_five_lines(run):
 @pytest.mark.parametrize("line", WAY_IN.splitlines()[1:4])
 def test_the_way_in_is_of_commands_that_parse(line):
     words = re.split(r"  +", line)[0].split()
-    assert build_parser().parse_args(words[1:]).verb == words[1]
+    args = build_parser().parse_args(words[1:])
+    assert args.verb == words[1]
+    if args.verb == "report":
+        assert args.out.endswith(".html")  # a browser opens it by this ending
 
 
 def test_main_prints_what_lets_bash_complete(run):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privfeat.data import write_features
+from privfeat.data import open_features, write_features
 from privfeat.data.splits import SPLIT_NAMES
 from privfeat_extract import overlap
 from privfeat_extract.arguments import Network, extract_parser, parse
@@ -133,17 +133,33 @@ def test_completion_knows_options_and_the_verb(shell, run):
         assert "_overlap___remove_COMPGEN=_shtab_compgen_files" in out
 
 
+def examples_of(parser):
+    """Return the commands of a help, as words after the name of the program."""
+    text = parser.format_help().replace("\\\n", "")
+    program = r"^  (?:privfeat-extract|torchrun .* -m privfeat_extract) (.*)$"
+    return [shlex.split(words) for words in re.findall(program, text, re.M)]
+
+
 def test_examples_of_help_parse():
-    """The tests of pages run most of them: these are of both helps."""
-    for parser in (extract_parser(), overlap.overlap_parser()):
-        text = parser.format_help()
-        shown = re.findall(r"^  privfeat-extract (.*)$", text.replace("\\\n", ""), re.M)
-        assert shown
-        for words in map(shlex.split, shown):
-            if words[0] == "overlap":
-                overlap.overlap_parser().parse_args(words[1:])
-            else:
-                assert parse(words).out
+    """Most need weights or the hub; the tests of pages run their like."""
+    shown = examples_of(extract_parser())
+    assert len(shown) == 5
+    for words in shown:
+        assert parse(words).out
+    for words in examples_of(overlap.overlap_parser()):
+        assert overlap.overlap_parser().parse_args(words[1:])
+
+
+@pytest.mark.slow
+def test_example_of_digits_runs(run, tmp_path, monkeypatch):
+    """It needs neither weights nor a network."""
+    pytest.importorskip("kymatio")
+    monkeypatch.chdir(tmp_path)
+    (words,) = [w for w in examples_of(extract_parser()) if "digits" in w]
+    status, _, err = run(*words)
+    assert status == 0, err
+    file = open_features("digits.h5")
+    assert len(file["train"].y) + len(file["test"].y) == 1797
 
 
 def test_examples_of_overlap_run(run, tmp_path, monkeypatch):

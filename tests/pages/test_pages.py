@@ -5,6 +5,7 @@ on nothing else. A start page builds on nothing.
 """
 
 import re
+import shlex
 import shutil
 import tomllib
 from itertools import pairwise
@@ -14,6 +15,9 @@ import pytest
 
 from docs import site
 from privfeat import BudgetExceededError
+from privfeat.cli import build_parser
+from privfeat_extract.arguments import parse as parse_of_extract
+from privfeat_extract.overlap import overlap_parser
 from tests.pages.blocks import (
     BLOCKS,
     GUIDES,
@@ -43,6 +47,12 @@ APART = {"signed-report"}
 BUILT_ON_START = {"tables", "text"}
 WITH_CODE = [n for n, page in PAGES.items() if n not in APART and blocks_of(page)]
 NEEDED["deploying"] = "onnxruntime"
+COMMANDS = [c for block in BLOCKS if block.language == "sh" for c in block.commands]
+# Of the commands that are not run, those that start our programs, some by a launcher.
+PROGRAMS = ("privfeat", "privfeat-extract", "privfeat_extract")
+LAUNCHED = ("privfeat", "torchrun", "srun")
+LEFT_OUT = [c for c in COMMANDS if c.startswith(tuple(NOT_RUN))]
+LEFT_OUT = [c for c in LEFT_OUT if c.startswith(LAUNCHED)]
 # Other documents, whose links are checked as well. The build of the site checks those
 # of its home page, some of which lead to pages that the build makes.
 DOCUMENTS = [
@@ -170,9 +180,22 @@ def test_every_block_is_python_or_commands():
 
 
 def test_what_is_not_run_is_on_a_page():
-    commands = [c for block in BLOCKS if block.language == "sh" for c in block.commands]
     for beginning in NOT_RUN:
-        assert any(command.startswith(beginning) for command in commands), beginning
+        assert any(command.startswith(beginning) for command in COMMANDS), beginning
+
+
+@pytest.mark.parametrize("command", LEFT_OUT, ids=lambda command: command[:40])
+def test_what_is_not_run_parses(command):
+    """An option that is gone, or a value that is none, ends the test with status 2."""
+    words = shlex.split(command, comments=True)
+    at = next(i for i, word in enumerate(words) if word in PROGRAMS)
+    program, *given = words[at:]
+    if program == "privfeat":
+        assert build_parser().parse_args(given).verb == given[0]
+    elif given[0] == "overlap":
+        assert overlap_parser().parse_args(given[1:])
+    else:
+        assert parse_of_extract(given).out
 
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
