@@ -81,7 +81,7 @@ test-shapes: $(FULL_STAMP)
 	  --jaxtyping-packages=$(SHAPED_LIST),beartype.beartype
 
 docs: $(FULL_STAMP)
-	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 JAX_PLATFORMS=cpu $(BIN)/mkdocs build --strict  # with --quiet it would not count warnings
 
 screenshots: $(BROWSER_STAMP)
 	PYTHONPATH=. $(BIN)/python docs/screenshots.py

@@ -37,6 +37,8 @@ FORMULA = re.compile(
 WITH_FORMULAS = {"theory.md"}
 GLOSSARY = "glossary.md"
 COMMANDS = "reference/commands.md"  # other pages of the reference are docstrings
+# A drawing in text, which GitHub draws.
+DRAWING = re.compile(r"```mermaid\nflowchart TD\n(?P<lines>.*?)```\n", re.DOTALL)
 # Lists too long for it, and the words themselves.
 UNLINKED = {GLOSSARY, "changelog.md", "measurements.md"}
 # A word in code, a link, a picture, a heading, a tag or a formula is no first use.
@@ -93,8 +95,18 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         relative = posixpath.relpath(found, posixpath.dirname(uri) or ".")
         return f"[{link['text']}]({relative}{link['anchor'] or ''})"
 
-    text = with_glossary(LINK.sub(led, markdown), uri)
+    text = with_glossary(LINK.sub(led, DRAWING.sub(in_words, markdown)), uri)
     return FORMULA.sub(in_mathml, text) if uri in WITH_FORMULAS else text
+
+
+def in_words(drawing: re.Match[str]) -> str:
+    """Return a table of the arrows of a drawing: nothing draws it without a network."""
+    names = dict(re.findall(r"(\w+)\[([^\]:]+)\]", drawing["lines"]))
+    arrows: dict[str, list[str]] = {}
+    for start, end in re.findall(r"(\w+) --> (\w+)", drawing["lines"]):
+        arrows.setdefault(names[start], []).append(names[end])
+    rows = [f"| {room} | {', '.join(ends)} |" for room, ends in arrows.items()]
+    return "\n".join(["| room | uses |", "| --- | --- |", *rows, ""])
 
 
 def on_page_content(html: str, **_: Any) -> str:
