@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+import privfeat
 from tests.pages.blocks import BLOCKS, ROOT
 
 REFERENCE = ROOT / "docs" / "reference"
@@ -207,3 +208,9 @@ def test_site_builds_without_a_warning(tmp_path):
     shown = (tmp_path / "reference" / "estimators.html").read_text(encoding="utf-8")
     assert shown.count('id="privfeat.linear.DPFC.fit"') == 1
     assert "max_group_size" in shown
+
+
+def test_the_picture_of_a_fit_is_of_this_version():
+    """``make screenshots`` takes it anew."""
+    drawn = (ROOT / "docs/screenshots/fit.svg").read_text("utf-8")
+    assert f"privfeat&#160;{privfeat.__version__}<" in drawn
