@@ -38,7 +38,7 @@ ALL = "\n".join(TEXTS.values())
 # The slow tests run the code of these.
 SLOW = {"networks", "audit", "search", "report", "epsilon", "evaluation", "deploying"}
 SLOW |= {"start/networks", "start/images", "estimators", "prior", "pipeline", "scale"}
-SLOW |= {"text", "start/text"}
+SLOW |= {"text", "start/text", "gpu"}
 # What a page needs beyond what the tests need.
 NEEDED = {"networks": "flax", "audit": "jax_privacy", "report": "jax_privacy"}
 NEEDED |= {"start/networks": "flax", "start/images": "kymatio"}

@@ -31,6 +31,7 @@ MODELS = {
 
 
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_threads_predict_what_one_alone_does(kind, tmp_path):
     rows = np.random.default_rng(0).normal(size=(60, 3))

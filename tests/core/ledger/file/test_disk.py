@@ -46,6 +46,7 @@ def test_a_full_disk_stops_the_fits_and_loses_none(path, small, n_bytes):
     assert ledger.charge(small, estimator="Next") == len(ledger.history)
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_no_half_made_ledger(path, tmp_path):
     receiver, sender = CONTEXT.Pipe(duplex=False)
     process = in_process(create_on_a_full_disk, str(path), sender)

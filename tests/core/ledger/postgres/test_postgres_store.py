@@ -31,6 +31,7 @@ def test_a_server_that_does_not_answer_is_an_error():
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["in the URL", "in the environment"])
 def test_a_server_that_accepts_and_says_nothing_is_an_error(monkeypatch, said):
     """A command waited for minutes, without a word."""
