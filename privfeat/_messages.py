@@ -224,12 +224,13 @@ def holds_dates(values: Any) -> bool:
     name of a type tells little: some are categories of dates, some tables have none.
     """
     dtype = getattr(values, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "biufcSUV":
+    if isinstance(dtype, np.dtype) and dtype.kind in "biufcSU":
         return False
     if str(dtype).lower().startswith(_DATES):  # with a time zone they become objects
         return True
     found = np.asarray(values)
-    parts = found.flat if found.dtype.kind == "O" else [found]
+    fields = [found[name] for name in found.dtype.names or ()]
+    parts = found.flat if found.dtype.kind == "O" else fields or [found]
     kinds = (getattr(getattr(part, "dtype", None), "kind", None) for part in parts)
     return any(kind in ("m", "M") for kind in kinds)
 
