@@ -75,7 +75,7 @@ def run(args: Namespace) -> None:
     from privfeat import persistence
     from privfeat.core.statement.rounding import rounded_up
     from privfeat.persistence.model_folder import DOCUMENT, EVALUATION, read_document
-    from privfeat.persistence.pipelines import read_steps
+    from privfeat.persistence.pipelines import HASHING, read_steps
     from privfeat.persistence.saved_models import COLUMNS, PIPELINE
     from privfeat.report.audits import audited_in_words
     from privfeat.report.card import render_card
@@ -124,7 +124,7 @@ def run(args: Namespace) -> None:
     linear = _FROZEN if frozen else _LINEAR if table is None else _TABLE
     kind = _NETWORK if network else linear
     started = network and FIRST_WEIGHTS in statement.public
-    hashed = before and before[0].name in ("FeatureHasher", "HashingVectorizer")
+    hashed = before and before[0].name == HASHING
     hashes = {"model": "ngrams", "pooling": "none"}  # what a step makes of texts
     rows = hashes if hashed else origin
     report = FitReport(

@@ -15,10 +15,8 @@ from privfeat._messages import array_of, without_data
 from privfeat.core.callers.forms import (
     ABSENT,
     are_texts,
-    hashes_texts,
     reads_as_gap,
 )
-from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.estimation.inputs import array_of_records
 
 _NUMBERS_ALONE = (
@@ -60,14 +58,6 @@ def plain_records(X: Any) -> Any:
     rows = array_of_records(X)
     images = rows.dtype == np.uint8 and rows.ndim > 2
     return rows if images else _floats(rows)
-
-
-def reads_values(first: Any, X: Any) -> bool:
-    """Return whether the first step sees to each value by itself: `PublicColumns` does.
-
-    And so do hashing steps of scikit-learn of rows without texts for numbers.
-    """
-    return is_exactly(first, DECLARED) or bool(without_data(hashes_texts, first, X))
 
 
 def frame_of(X: Any) -> Any:

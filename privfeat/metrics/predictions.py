@@ -12,11 +12,12 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import array_of, without_data, without_warnings
+from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.estimation.inputs import array_of_records
 from privfeat.estimation.labels import check_kinds, places_of
-from privfeat.estimation.plain import frame_of, plain_records, reads_values
+from privfeat.estimation.plain import frame_of, plain_records
 from privfeat.persistence import is_ours
 
 # What is kept of predictions, row by row.
@@ -24,6 +25,16 @@ Shorten = Callable[[Any], NDArray[Any]]
 # What is around a model has it under one of these names, the fitted one first.
 _INNER = ("best_estimator_", "estimator_", "estimator")
 _NAMES = "feature_names_in_"
+# They hand a table on as it is; others make an array of it, with one type for each
+# column, or for all.
+_HANDS_ON = {
+    "sklearn": {
+        *("CalibratedClassifierCV", "FixedThresholdClassifier", "FrozenEstimator"),
+        *("GridSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV", "Pipeline"),
+        *("RandomizedSearchCV", "TunedThresholdClassifierCV"),
+    },
+    "imblearn": {"Pipeline"},
+}
 # Assumed of a model with parts that are not ours.
 _NO_MEMORY = (
     "that the model, which got one record at a time, keeps nothing of a record for the "
@@ -36,13 +47,16 @@ def rows_of(model: Any, X: Any) -> Any:
 
     Or as the table that they are, where parts of a model read columns by names. One
     that is not ours sees numbers as float64, or texts: `plain_records`, with its
-    TypeError.
+    TypeError. `PublicColumns` gets values as they are where all around it hand them on.
     """
     X = frame_of(X)
-    *_, first = parts = [*_inwards(model)]
-    ours = all(type(part).__module__.startswith("privfeat.") for part in parts)
+    *around, first = parts = [*_inwards(model)]
+    ours = all(map(_is_of_privfeat, parts))
+    handed_on = is_exactly(first, DECLARED) and all(
+        _is_of_privfeat(part) or is_exactly(part, _HANDS_ON) for part in around
+    )
     if without_data(hasattr, X, "columns"):  # whose order may be another
-        if hasattr(first, "array_order"):
+        if handed_on:
             with without_warnings():
                 clone(first).fit(X)  # checks the names; ignored ones may be missing
             return X  # each column with its type: as in a fit, float32 may be refused
@@ -57,10 +71,14 @@ def rows_of(model: Any, X: Any) -> Any:
         raise TypeError(
             "X must be dense to be measured, got a sparse matrix. Pass X.toarray()."
         )
-    if ours or reads_values(first, X):
+    if ours or handed_on:
         return array_of_records(X)
     rows = plain_records(X)
     return rows if _reads_names(model) else array_of_records(rows)
+
+
+def _is_of_privfeat(part: Any) -> bool:
+    return type(part).__module__.startswith("privfeat.")
 
 
 def _inwards(model: Any) -> Iterator[Any]:

@@ -43,15 +43,14 @@ from privfeat.persistence.written import (
 # Pipelines and public steps, and where they are imported from: nothing else is, by a
 # file's word.
 PIPELINES = {"Pipeline": "sklearn.pipeline", PIPELINE: "privfeat.pipeline"}
+HASHING = "HashingVectorizer"  # fitted to nothing
 PUBLIC = {
     COLUMNS: "privfeat.preprocessing",
     "Binarizer": "sklearn.preprocessing",
     "Normalizer": "sklearn.preprocessing",
     "PolynomialFeatures": "sklearn.preprocessing",
-    "FeatureHasher": "sklearn.feature_extraction",
-    "HashingVectorizer": "sklearn.feature_extraction.text",
+    HASHING: "sklearn.feature_extraction.text",
 }
-_HASHING = ("FeatureHasher", "HashingVectorizer")  # fitted to nothing
 _NAMES, _COUNT = "feature_names_in_", "n_features_in_"
 # What a pipeline has beside its steps for its own work, a folder for example.
 NOT_WRITTEN = frozenset({"steps", "memory", "verbose", "transform_input"})
@@ -189,7 +188,7 @@ def made_public(path: PathLike, saved: SavedModel) -> Any:
     """Return a public step, fitted as ever: to a row of zeros, or not at all."""
     try:
         step = getattr(import_module(saved.home), saved.name)(**saved.params)
-        if saved.name in _HASHING:
+        if saved.name == HASHING:
             if getattr(step, "input", "content") == "filename":
                 raise ValueError("texts must be texts.")
             step.fit([])
@@ -211,7 +210,7 @@ def _written_public(name: str, step: Any) -> Written:
             f"saved, got {type(step).__name__}. Make what it makes before the pipeline."
         )
     left_out: frozenset[str] = frozenset()
-    if type(step).__name__ in _HASHING:
+    if type(step).__name__ == HASHING:
         if step.dtype is not np.float64 or getattr(step, "input", "") == "filename":
             raise TypeError(
                 f"step {name!r} must hash texts, not files, to numbers of float64 to "

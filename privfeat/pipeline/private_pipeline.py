@@ -58,7 +58,7 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
           ledger or seed of its own.
         - **Public**, and learns nothing: `PublicColumns`, and of scikit-learn
           ``Binarizer``, ``Normalizer``, ``PolynomialFeatures``, ``HashingVectorizer``,
-          ``FeatureHasher``, and ``FunctionTransformer`` of a ufunc.
+          and ``FunctionTransformer`` of a ufunc.
         - **Declared public** by you: any fitted transformer in
           ``sklearn.frozen.FrozenEstimator``, which was fitted on public data, or on
           private data for a charge of its own. It gets one record at a time.

@@ -16,6 +16,7 @@ from privfeat._messages import (
     without_warnings,
 )
 from privfeat.core.bounds.sparse import canonical_rows
+from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
@@ -24,7 +25,6 @@ from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.estimation.plain import (
     frame_of,
     plain_records,
-    reads_values,
     with_floats,
 )
 from privfeat.pipeline.steps import Step
@@ -47,7 +47,8 @@ def rows_of(X: Any, first: Step) -> Any:
     if sparse.issparse(X):
         X = canonical_rows(X)
     elif first.reads_tables:
-        return X if reads_values(first.inner, X) else plain_records(frame_of(X))
+        declared = is_exactly(first.inner, DECLARED)  # `PublicColumns`
+        return X if declared else plain_records(frame_of(X))
     if hasattr(first.estimator, "feature_names_in_"):  # declared: an array has no names
         with without_warnings():
             options = {"reset": False, "skip_check_array": True}

@@ -25,7 +25,7 @@ _ONCE_FITTED = {
     },
 }
 # They take tables and texts; others that may get all rows at once take numbers.
-_TAKE_RECORDS = ("FeatureHasher", "HashingVectorizer", "PublicColumns")
+_TAKE_RECORDS = ("HashingVectorizer", "PublicColumns")
 _CATEGORIES = "Pass PublicColumns, which has columns of given categories"
 _MISSING = "Pass PublicColumns, which fills in public constants"
 _COMPONENTS = "Pass DPPCA"
@@ -47,6 +47,7 @@ _INSTEAD = {
         ("CountVectorizer", "TfidfVectorizer", "TfidfTransformer", "DictVectorizer"),
         "Pass HashingVectorizer, which needs no list of words",
     ),
+    "FeatureHasher": "Pass PublicColumns, or HashingVectorizer for texts",
     "FunctionTransformer": "Pass a ufunc of NumPy, which takes one number by itself",
     **dict.fromkeys(
         ("ColumnTransformer", "FeatureUnion", "Pipeline", "PrivatePipeline"),

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sklearn.feature_extraction import FeatureHasher
 
 from privfeat import DPLeastSquares, DPLeastSquaresRegressor
-from privfeat.core.callers.forms import hashes_texts
 
 STAYS = np.arange(12).astype("m8[s]")
 DAYS = STAYS.astype("M8[s]")
@@ -51,12 +49,3 @@ def test_numbers_of_arrow_are_fitted():
     table = pa.table({"a": np.linspace(0.0, 1.0, 12), "b": np.arange(12)})
     fitted = DPLeastSquares(epsilon=5.0, classes=[0, 1]).fit(table, np.arange(12) % 2)
     assert fitted.coef_.shape[1] == 2
-
-
-def test_texts_that_numpy_made_of_a_column_of_numbers_are_not_hashed():
-    """ "3" is "3.0" in all rows as soon as one has a half."""
-    hasher = FeatureHasher(input_type="string")
-    beside = np.column_stack([["Kiel", "Bonn"], [3, 4]])
-    assert not hashes_texts(hasher, beside)
-    assert hashes_texts(hasher, [["Kiel", "3"], ["Bonn", "4"]])
-    assert hashes_texts(hasher, np.array([["Kiel"], ["Bonn"]], object))

@@ -8,6 +8,8 @@ import pyarrow
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import BaggingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -24,6 +26,7 @@ from privfeat import (
     TemperatureScaling,
 )
 from privfeat.metrics import private_evaluation
+from privfeat.metrics.predictions import rows_of
 from privfeat.selection import private_cross_val_score
 
 
@@ -224,3 +227,19 @@ def test_a_type_that_a_fit_refuses_is_not_measured():
         private_evaluation(model, rounded, y, epsilon=8.0)
     with pytest.raises(TypeError, match="names of text"):
         private_evaluation(model, table.set_axis([0, 1], axis=1), y, epsilon=8.0)
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_what_makes_an_array_of_a_table_gets_numbers_alone(declared_columns):
+    """Of float32 it makes float64, which is no declared 0.1; a word keeps the type."""
+    model, frame, y = declared_columns
+    bagged = BaggingClassifier(model, n_estimators=1).fit(frame, y)
+    assert rows_of(bagged, frame.astype(np.float32)).dtypes.eq(np.float64).all()
+    for named in (bagged, GridSearchCV(model, {}), FrozenEstimator(model)):
+        handed_on = named is not bagged
+        texts = frame.astype(str)
+        if handed_on:
+            assert rows_of(named, texts) is texts
+            continue
+        with pytest.raises(TypeError, match="one word makes texts"):
+            rows_of(named, texts)

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import Normalizer, PolynomialFeatures, StandardScaler
@@ -92,8 +91,6 @@ def test_public_steps_are_saved(tmp_path, columns):
 TEXTS, LABELS = ["very ill", "quite well"] * 40, [0, 1] * 40
 HASHED = [
     (HashingVectorizer(n_features=16, ngram_range=(1, 2)), TEXTS),
-    (FeatureHasher(16, input_type="string"), [text.split() for text in TEXTS]),
-    (FeatureHasher(16), [{text: 1.0} for text in TEXTS]),
 ]
 
 

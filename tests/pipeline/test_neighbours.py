@@ -6,7 +6,6 @@ import pytest
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import (
-    FeatureHasher,
     HashingVectorizer,
     TfidfVectorizer,
 )
@@ -182,13 +181,6 @@ def test_a_text_is_made_alike_in_any_container(step):
     np.testing.assert_array_equal(
         made(step, pd.Series(texts, dtype="category")), expected
     )
-
-
-def test_hashed_pairs_are_made_alike_beside_others():
-    step = FeatureHasher(n_features=8, input_type="pair")
-    pairs = [[("a", 1), ("b", 2)], [("a", 3)]]
-    beside = made(step, [*pairs, [("b", 2.5)]])
-    np.testing.assert_array_equal(beside[:2], made(step, pairs))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 
@@ -71,7 +71,6 @@ def test_a_saved_pipeline_of_texts_says_what_it_reads(tmp_path):
         (HashingVectorizer(n_features=64), {"ngram_range": [(2, 1)]}),
         (HashingVectorizer(n_features=64), {"token_pattern": [r"(\w)(\w)"]}),
         (HashingVectorizer(n_features=64), {"dtype": [str]}),
-        (FeatureHasher(n_features=64, input_type="string"), {"dtype": [str]}),
     ],
 )
 def test_what_refuses_all_texts_is_found_before_the_charge(tmp_path, words, candidates):
@@ -84,15 +83,6 @@ def test_what_refuses_all_texts_is_found_before_the_charge(tmp_path, words, cand
     with pytest.raises(ValueError, match=r"must be|ngram|capturing|support"):
         search.fit(20 * ["one two", "two three"], 20 * [0, 1])
     assert ledger.history == []
-
-
-@pytest.mark.parametrize("kind", ["dict", "pair", "string"])
-def test_planned_begins_with_hashed_records_of_each_kind(kind):
-    steps = [
-        ("words", FeatureHasher(n_features=32, input_type=kind)),
-        ("clf", DPLeastSquares(classes=[0, 1], center=False)),
-    ]
-    assert PrivatePipeline(steps, epsilon=1.0).planned(1).records
 
 
 def test_planned_opens_no_file():

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pytest
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -170,16 +169,3 @@ def test_texts_stand_alone_one_for_each_record():
     for gap in (None, "NA", "nan"):
         with pytest.raises(TypeError, match="'' for gaps and for what readers may"):
             model.fit(pd.Series([*texts[1:], gap]), Y)
-
-
-@pytest.mark.parametrize("kind", ["dict", "pair"])
-def test_hashed_values_are_numbers(kind):
-    """Of a hasher, "3" makes the name of a feature, and 3 the value of one."""
-    model = pipeline_of(FeatureHasher(8, input_type=kind), epsilon=math.inf)
-    records = [{"a": 1, "b": 2.5}, {"a": 3}] * 90
-    bad = [*records[1:], {"a": "ICU"}]
-    if kind == "pair":
-        records, bad = ([list(one.items()) for one in all_] for all_ in (records, bad))
-    model.fit(records, Y)
-    with pytest.raises((TypeError, ValueError), match=r"must (hold|be)"):
-        model.fit(bad, Y)

@@ -5,12 +5,11 @@ another. So others' steps get numbers alone, or texts alone, and never both.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from privfeat.core.callers.stateless import DECLARED, is_exactly, is_stateless
+from privfeat.core.callers.stateless import DECLARED, is_exactly
 
 # pandas' marks of a missing value, which compare and convert like nothing else
 ABSENT = ("NAType", "NaTType")
@@ -20,7 +19,6 @@ _STORED = {"privfeat": {"LazyFeatures"}}
 _GAP = re.compile(
     r"#?n/?a|#n/a n/a|<na>|null|none|[-+]?(nan(\(.*\))?|1\.#(ind|qnan))", re.IGNORECASE
 )
-_HASHERS = {"sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"}}
 
 
 def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
@@ -32,11 +30,10 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     truth values; beside whole numbers, float32 becomes float64 or stays. So numbers
     must be float64, and a zero has no sign: "-0" is a whole number in some columns. One
     word makes texts of all numbers, truth values or dates of a column, and of a list
-    with them NumPy makes texts. So texts stand alone, one a record (`are_texts`), or go
-    to what takes nothing else (`hashes_texts`). In sparse rows without an order, steps
-    add up entries of one place in an order that follows from all rows. `PublicColumns`
-    sees to its values by itself, and rows of a feature file are floats of the type that
-    it was made for.
+    with them NumPy makes texts. So texts stand alone, one a record (`are_texts`). In
+    sparse rows without an order, steps add up entries of one place in an order that
+    follows from all rows. `PublicColumns` sees to its values by itself, and rows of a
+    feature file are floats of the type that it was made for.
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in
     one of them, all records are texts there; in the other it is no row of float64, so a
@@ -44,9 +41,6 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
     """
     if is_exactly(first, DECLARED) or is_exactly(rows, _STORED):
         return False
-    hashes = None if targets else hashes_texts(first, rows)
-    if hashes is not None:
-        return not hashes
     if not targets and are_texts(rows):  # all categories follow from all records
         return hasattr(getattr(rows, "dtype", None), "categories")
     if not getattr(rows, "has_canonical_format", True):  # of sparse ones
@@ -76,29 +70,6 @@ def reads_as_gap(text: str) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and not reads_as_gap(value)
-
-
-def hashes_texts(step: Any, rows: Any) -> bool | None:
-    """Return whether a step hashes these rows alike whatever stands beside them.
-
-    None if it is no hashing step of scikit-learn. One that takes texts refuses numbers.
-    Of mappings and pairs "3" is another value than 3, so that their values are numbers,
-    and no dates, whose unit follows from all that NumPy read together.
-    """
-    if not (is_exactly(step, _HASHERS) and is_stateless(step)):
-        return None
-    if not hasattr(step, "input_type"):
-        return are_texts(rows)
-    if step.input_type == "string":  # several in each record
-        if getattr(getattr(rows, "dtype", None), "kind", "O") == "U":
-            return False  # a column of numbers may be among them, as texts
-        return all(_is_text(text) for record in rows for text in record)
-    return not any(
-        isinstance(value, str | bytes | np.timedelta64 | np.datetime64)
-        or (isinstance(name, str) and reads_as_gap(name))
-        for record in rows
-        for name, value in (record.items() if isinstance(record, Mapping) else record)
-    )
 
 
 def _types(rows: Any) -> list[Any]:

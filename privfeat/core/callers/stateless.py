@@ -17,7 +17,7 @@ _STATELESS = {
     "sklearn.preprocessing": {
         *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),
     },
-    "sklearn.feature_extraction": {"FeatureHasher", "HashingVectorizer"},
+    "sklearn.feature_extraction": {"HashingVectorizer"},
     **DECLARED,
 }
 

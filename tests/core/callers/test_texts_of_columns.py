@@ -12,8 +12,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from privfeat import DPLeastSquares, PrivacyLedger, PublicColumns
-from privfeat.core.callers.forms import are_texts, form_varies, hashes_texts
+from privfeat import DPLeastSquares, PrivacyLedger, PrivatePipeline, PublicColumns
+from privfeat.core.callers.forms import are_texts, form_varies
+from privfeat.core.callers.stateless import learns
 from privfeat.exceptions import PrivacyError
 
 
@@ -41,7 +42,7 @@ VARYING = {
         WARDS.assign(n=1.0),
         ColumnTransformer([("x", KNOWN, ["x"])], sparse_threshold=0),
     ),
-    "mappings": (WARDS.to_dict("records"), FeatureHasher(8)),
+    "mappings": (WARDS.to_dict("records"), FrozenEstimator(FeatureHasher(8))),
     "rows": (WARDS.to_numpy().tolist(), NAMELESS),
     "objects": (WARDS.to_numpy(object), NAMELESS),
 }
@@ -86,25 +87,22 @@ def test_texts_are_one_a_record():
         assert form_varies(others)
 
 
-def test_what_takes_texts_alone_may_get_any():
-    for step, texts in (
-        (HashingVectorizer(), ["3", "ICU"]),
-        (FeatureHasher(input_type="string"), [["3"], ["ICU"]]),
-    ):
-        assert hashes_texts(step, texts)
-        with pytest.raises((AttributeError, TypeError)):
-            step.transform([[3], [4]])
-    for other in ([["3"], ["NA"]], ["ICU", "nan"], ["ICU", b"ICU"]):
-        assert not hashes_texts(HashingVectorizer(), other)
-        assert form_varies(other, HashingVectorizer())
-    assert not hashes_texts(FeatureHasher(input_type="string"), [["3"], ["a", "NA"]])
-    assert hashes_texts(FeatureHasher(), [{"ward": 3}])
-    for value in ("3", np.timedelta64(1, "Y"), np.datetime64("2020")):
-        assert not hashes_texts(FeatureHasher(), [{"ward": value}])
-    assert not hashes_texts(FeatureHasher(), [{"ward": 3}, {"null": 1}])
-    assert hashes_texts(OneHotEncoder(), [["3"]]) is None
+def test_texts_are_hashed_alone():
+    words = HashingVectorizer()
+    assert not form_varies(["3", "ICU"], words)
+    for other in ([["3"], ["ICU"]], ["ICU", "nan"], ["ICU", b"ICU"]):
+        assert form_varies(other, words)
     assert not form_varies(np.zeros(3), targets=True)
     assert form_varies(np.zeros(3))
+
+
+@pytest.mark.parametrize("kind", ["dict", "pair", "string"])
+def test_a_hasher_of_names_and_values_is_no_known_step(kind):
+    """ "3" is a name and 3 a value, and values of one column may cancel."""
+    hasher = FeatureHasher(8, input_type=kind)
+    assert learns(hasher)
+    with pytest.raises(TypeError, match="PublicColumns, or HashingVectorizer"):
+        PrivatePipeline([("hash", hasher), ("clf", DPLeastSquares())]).planned(3)
 
 
 def test_a_zero_has_no_sign():

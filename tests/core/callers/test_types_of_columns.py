@@ -9,7 +9,6 @@ from sklearn.compose import (
     TransformedTargetRegressor,
     make_column_selector,
 )
-from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline, make_union
@@ -104,8 +103,6 @@ def test_a_ledger_refuses_whole_numbers_before_any_step(step, ledger):
 
 TAKEN = {
     "float64": (WHOLE.astype(float), SQUARE),
-    "words": ([["to", "be"], ["or"]] * 20, FeatureHasher(4, input_type="string")),
-    "counts": ([{"to": 1}, {"be": 2.5}] * 20, FeatureHasher(4)),
     "sparse": (csr_matrix(WHOLE, dtype=float), Normalizer()),
     "sparse table": (FLOATS.astype(pd.SparseDtype(float, 0)), Normalizer()),
     "table": (FLOATS, Normalizer()),
