@@ -96,6 +96,12 @@ def test_texts_are_hashed_alone():
     assert form_varies(np.zeros(3))
 
 
+def test_a_column_of_targets_is_of_floats():
+    column = pd.Series([0.5, 1.0])
+    assert not form_varies(column, targets=True)
+    assert form_varies(column.astype(np.float32), targets=True)
+
+
 @pytest.mark.parametrize("kind", ["dict", "pair", "string"])
 def test_a_hasher_of_names_and_values_is_no_known_step(kind):
     """ "3" is a name and 3 a value, and values of one column may cancel."""
