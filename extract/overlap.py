@@ -39,7 +39,7 @@ _WARNING = (
 )
 _WARNING_OF_REMOVAL = (
     "warning: which rows of B are missing tells of the records of A. Keep the file at "
-    "home: every fit refuses it as public=."
+    "home: every fit refuses it as public=, and with a ledger as its records."
 )
 
 

@@ -28,6 +28,13 @@ from privfeat.data.users import ids_of
 from privfeat.estimation.names import check_names
 from privfeat.exceptions import PrivacyError
 
+# What a feature file says of its rows, and why no statement covers them then.
+_CHOSEN = {
+    "limited": "X holds the first records of its data set alone (--limit): one record "
+    "less lets another one in, which no statement covers. Extract all of them",
+    "chosen_by": "X lacks the near-duplicates of other records (overlap --remove): one "
+    "of those moves many rows, which no statement covers. Pass the whole file",
+}
 _FLOATS = (np.float64, np.float32, np.float16)
 
 
@@ -261,7 +268,8 @@ def check_given(X: Any, y: Any, groups: ArrayLike | None, ledger: Any = None) ->
     each row by itself is a choice, and the statement names it. The first rows alone of
     a data set are refused with a ``ledger``, by PrivacyError: one record less lets
     another one in, and neighbouring data sets differ in two rows or, of users, in many.
-    Without one there is a warning: the rows may be public.
+    So are rows whose near-duplicates to other records were left out: one of those
+    moves many rows. Without a ledger there is a warning: all may be public.
     """
     given = check_labels(y, X)
     if groups is None and any(getattr(r, "has_groups", False) is True for r in given):
@@ -270,14 +278,12 @@ def check_given(X: Any, y: Any, groups: ArrayLike | None, ledger: Any = None) ->
             "is protected on its own, not all rows of a user. Pass groups=split.groups "
             "(to a pipeline as STEP__groups) and max_group_size."
         )
-    if any(getattr(rows, "limited", False) is True for rows in given):
-        what = (
-            "X holds the first records of its data set alone (--limit): one record "
-            "less lets another one in, which no statement covers. Extract all of them"
-        )
-        if ledger is not None:
-            raise PrivacyError(f"{what}, to fit or measure for a charge.")
-        warn(f"{what} before something is released.")
+    files = [rows for rows in given if isinstance(rows, LazyFeatures)]
+    for attribute, what in _CHOSEN.items():
+        if any(getattr(rows, attribute) for rows in files):
+            if ledger is not None:
+                raise PrivacyError(f"{what}, to fit or measure for a charge.")
+            warn(f"{what} before something is released.")
 
 
 def check_labels(y: Any, X: Any) -> list[Any]:

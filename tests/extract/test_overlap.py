@@ -4,17 +4,22 @@ import json
 import pickle
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.neighbors import NearestCentroid
-from sklearn.preprocessing import normalize
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, normalize
 
 import privfeat
 from privfeat import persistence
 from privfeat.cli import main as privfeat_main
 from privfeat.data import join_features, open_features, write_features
 from privfeat.data.sharing import check_apart
+from privfeat.exceptions import PrivacyError
+from privfeat.metrics import private_evaluation
 from privfeat_extract import overlap
 from privfeat_extract.cli import main
 from privfeat_extract.errors import say
@@ -241,3 +246,29 @@ def test_a_stderr_that_nobody_reads_ends_no_command(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Broken())
     say("warning: an image was skipped")
     assert main(["overlap", str(tmp_path / "a.h5"), str(tmp_path / "b.h5")]) == 1
+
+
+def test_rows_that_other_records_chose_are_no_records_for_a_charge(
+    run, files, tmp_path
+):
+    """One record of ``a`` decides whether all that are near to it are there."""
+    clean = tmp_path / "clean.h5"
+    assert (
+        "with a ledger as its records" in run("overlap", *files, "--remove", clean)[2]
+    )
+    rows = open_features(clean)["train"]
+    clf = privfeat.DPNearestMean(epsilon=1.0, classes=[0, 1])
+    with pytest.warns(privfeat.PrivacyWarning, match="X lacks the near-duplicates"):
+        clf.fit(rows.X, rows.y)
+    ledger = privfeat.PrivacyLedger(
+        tmp_path / "l", dataset="b", epsilon=9.0, delta=1e-5
+    )
+    charged = clone(clf).set_params(ledger=ledger)
+    for fit in (
+        charged.fit,
+        make_pipeline(Normalizer(), charged).fit,
+        partial(private_evaluation, clf, ledger=ledger, epsilon=1.0),
+    ):
+        with pytest.raises(PrivacyError, match="one of those moves many rows"):
+            fit(rows.X, rows.y)
+    assert not ledger.history
