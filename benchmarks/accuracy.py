@@ -43,6 +43,7 @@ SCRIPTS = (
     "dpsgd_accuracy",
     "few",
     "intervals",
+    "leaderboard",
     "overlap",
     "positives",
     "prior",
