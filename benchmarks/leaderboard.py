@@ -7,9 +7,9 @@ setting, and beside them what other benchmarks of ours measured; it fits nothing
     python benchmarks/leaderboard.py --out benchmarks/results/leaderboard.json
 
 The entries are figures of the papers that the leaderboard names, as one stored version
-of its data had them (`SOURCE`), read on 2026-11-28. All are at delta 1e-5. They state no
-numbers of records: those here are of the whole training sets. The models, the records
-or the public data differ from ours in every row: the table says how.
+of its data had them (`SOURCE`), read on 2026-11-28. All are at delta 1e-5. They state
+no numbers of records: those here are of the whole training sets. The models, the
+records or the public data differ from ours in every row: the table says how.
 """
 
 import argparse
