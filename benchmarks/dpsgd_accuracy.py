@@ -264,8 +264,9 @@ def shown(cell: dict[str, Any]) -> str:
 
 
 def percent(scores: list[float]) -> str:
-    """Return mean and standard deviation of accuracies, in percent."""
-    return f"{100 * np.mean(scores):.2f} ± {100 * np.std(scores):.2f}"
+    """Return mean and standard deviation of accuracies, in percent; one has none."""
+    mean = f"{100 * np.mean(scores):.2f}"
+    return f"{mean} ± {100 * np.std(scores):.2f}" if len(scores) > 1 else mean
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from _processes import Failed, run_fresh
 from _results import keep_tables, markdown_table, write_json
+from accuracy import shown
 from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -277,15 +278,13 @@ def printed(results: dict[str, Any]) -> str:
             ours = np.array(cells[f"privfeat {epsilon:g}"])
             others = cells.get(f"diffprivlib {epsilon:g}", {"": [math.nan]})
             theirs = max(map(np.mean, others.values()))
-            lost = plain - ours
-            error = np.std(lost, ddof=1) / math.sqrt(len(lost)) if lost[1:].size else 0
             rows.append(
                 [
                     name,
                     f"{epsilon:g}",
                     f"{100 * plain.mean():.2f}",
                     f"{100 * ours.mean():.2f}",
-                    f"{100 * lost.mean():.2f} ± {100 * error:.2f}",
+                    shown(list(plain - ours)),
                     "not run" if math.isnan(theirs) else f"{100 * theirs:.2f}",
                     f"{np.median(cells['seconds']):.1f}",
                 ]

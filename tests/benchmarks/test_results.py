@@ -1,5 +1,6 @@
 """Every table of RESULTS.md is what its JSON prints, and says where it comes from."""
 
+import importlib
 import json
 import re
 import sys
@@ -12,6 +13,12 @@ import table
 TEXT = table.DOCUMENT.read_text(encoding="utf-8")
 BLOCKS = list(table.BLOCK.finditer(TEXT))
 FILES = sorted(_results.RESULTS.glob("*.json"))
+# Made of other results, which may be measured again.
+DERIVED = sorted(
+    path.stem
+    for path in table.DOCUMENT.parent.glob("[!_]*.py")
+    if "fits nothing" in path.read_text(encoding="utf-8")
+)
 SOURCES = {"command", "commit", "source", "date", "python", "processor", "cores"}
 
 
@@ -69,6 +76,24 @@ def test_file_says_where_it_comes_from(path):
     assert copied or (result["source"] == "run" and figures)
     assert table.origin(result).count(result["commit"]) >= 1
     assert copied == ("ranscribed" in table.origin(result))
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_a_derived_table_is_of_the_results_that_it_reads(name, tmp_path, monkeypatch):
+    """A result that was measured again leaves no table of its old figures behind."""
+    monkeypatch.setattr(_results, "_PRINTED", {})
+    path = tmp_path / "now.json"
+    monkeypatch.setattr(sys, "argv", [f"benchmarks/{name}.py", "--out", str(path)])
+    importlib.import_module(name).main()
+    now, kept = (
+        json.loads(each.read_text(encoding="utf-8"))
+        for each in (path, _results.RESULTS / f"{name}.json")
+    )
+    assert kept["tables"] == now["tables"]
+
+
+def test_the_derived_tables_are_found():
+    assert DERIVED == ["leaderboard", "prior_bars", "recovery"]
 
 
 def test_every_benchmark_keeps_its_tables():
