@@ -150,8 +150,8 @@ def _read(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     kind = values.dtype.kind
-    if kind == "f" and values.dtype.itemsize < 8:
-        _refuse_rounded(column, values.dtype)
+    if kind in "fO":
+        _refuse_rounded(column, values)
     if column.kind in ("numeric", "integer") and kind in "iuf":
         numbers = values.astype(np.float64)
     elif column.kind == "date" and kind == "M":
@@ -174,18 +174,28 @@ def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
     return numbers
 
 
-def _refuse_rounded(column: Column, dtype: np.dtype[Any]) -> None:
-    """Raise TypeError if a number that is declared is another one in this type.
+def _refuse_rounded(column: Column, values: NDArray[Any]) -> None:
+    """Raise TypeError for a value that is a declared number, but for rounding.
 
-    Of float32, say, which pandas makes of a column (``downcast``) unless one record has
-    more digits: 0.1 would be found then, and else not.
+    pandas makes float32 of a column (``downcast``) unless one record has more digits:
+    0.1 would be found then, and else not. Many types keep such numbers as objects. Of
+    an array of float16 or float32 the type alone is refused, if it holds no number that
+    is declared as it is.
     """
+    narrow = values.dtype.kind == "f" and values.dtype.itemsize < 8
+    rounds = values.dtype.type if narrow else np.float32
     declared = {*map(str, column.numbers), *column.categories, *column.texts}
+    rounded = set()
     for text in map(as_number, declared):
         with suppress(ValueError), np.errstate(over="ignore"):
             number = float(text)
-            if number == number and float(dtype.type(number)) != number:
-                raise TypeError("a rounded number")
+            if number == number and (other := float(rounds(number))) != number:
+                rounded.add(other)
+    floats = values
+    if values.dtype.kind == "O":
+        floats = np.array([v for v in values if isinstance(v, float | np.floating)])
+    if rounded and (narrow or np.isin(floats, [*rounded]).any()):
+        raise TypeError("a rounded number")
 
 
 def _refuse_numbers(column: Column, values: list[Any]) -> None:

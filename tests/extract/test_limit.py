@@ -5,7 +5,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
 from privfeat import DPNearestMean, PrivacyLedger
-from privfeat.data import open_features, write_features
+from privfeat.data import join_features, open_features, write_features
 from privfeat.exceptions import PrivacyError, PrivacyWarning
 
 
@@ -33,6 +33,12 @@ def test_the_first_records_alone_are_for_trials(images, scatter, tmp_path):
     write_features(copy, {"train": (split.X, split.y)})
     with pytest.raises(PrivacyError, match="one record less lets another one in"):
         clf.fit(open_features(copy)["train"].X, split.y)
+    for shard, rows in (("1.h5", split.X), ("2.h5", split.X[:] + 1)):
+        write_features(tmp_path / shard, {"train": (rows, split.y)})
+    join_features(tmp_path / "j.h5", [tmp_path / "1.h5", tmp_path / "2.h5"])
+    joined = open_features(tmp_path / "j.h5")["train"]
+    with pytest.raises(PrivacyError, match="one record less lets another one in"):
+        clf.fit(joined.X, joined.y)
     assert not ledger.history
     assert scatter(images, "--overwrite")[0] == 0
     split = open_features(tmp_path / "out.h5")["train"]

@@ -3,8 +3,10 @@
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from privfeat import PublicColumns
 from privfeat.preprocessing.values import outputs_of
 from tests.preprocessing.test_values import column, made, objects
 
@@ -56,3 +58,27 @@ def test_a_number_that_a_type_rounds_is_refused(declared):
             outputs_of(one, values.astype(narrow))
     whole = column("numeric", bounds=[-1, 1], missing="neutral", missing_values=[-9])
     assert outputs_of(whole, np.array([-9.0, 1.0], np.float32)).tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("gap", [None, 0.5])
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"kind": "numeric", "bounds": [-1, 1], "missing_values": [-0.1]},
+        {"kind": "category", "categories": ["-0.1", "0.5"], "unseen": "neutral"},
+    ],
+)
+def test_it_is_refused_in_the_types_of_pandas(declared, backend, gap):
+    """They hand on the rounded number as an object, or as a float of 64 bits."""
+    columns = PublicColumns({"a": {**declared, "missing": "neutral"}})
+    numbers = pd.Series([-0.1, 0.5, gap], dtype="Float64")
+    columns.fit(numbers.to_frame("a"))
+    narrow = {"downcast": "float", "dtype_backend": backend}
+    rounded = pd.to_numeric(numbers.astype(object), **narrow)
+    kept = pd.to_numeric(pd.Series([-0.1, 0.5, 1234567.891]), **narrow)
+    assert "64" not in str(rounded.dtype)
+    for wrong in (rounded, rounded.astype(object), rounded.astype("category")):
+        with pytest.raises(TypeError, match="got something else"):
+            columns.transform(wrong.to_frame("a"))
+    columns.transform(kept.to_frame("a"))

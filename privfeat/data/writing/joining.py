@@ -106,6 +106,9 @@ def join_features(
         "n_rows": sum(file.metadata["n_rows"] for file in files),
         SHARDS: [shard._asdict() for shard in known],
     }
+    limits = [file.metadata["limit"] for file in files if "limit" in file.metadata]
+    if limits:  # rows of one are the first ones of their records alone
+        attributes["limit"] = limits[0]
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as joined:
         write_root(joined, attributes, first.class_names)
