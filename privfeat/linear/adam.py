@@ -43,16 +43,19 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     {shared}
     intercept_init : float, optional
         Initial intercepts; -10 is the papers' choice for the sigmoid loss. Default: 0,
-        and after the first gradient what it tells of the classes; see *Intercepts*.
+        and after the first gradient what it tells of the classes, as *Intercepts*
+        argues.
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
-        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
-        softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
+        ``"auto"``, the default: the softmax, since its sensitivity does not grow with
+        the classes, or the sigmoid for an indicator matrix ``y``, which the softmax
+        refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, optional
         Number of noisy gradient steps, in [1, 100000]. Default: 12 for ``"adam"`` and
         more than two classes, else 50; see *Steps and rate*.
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
         ``"adam"`` has the decay ``beta_1 = 1 - 6 / n_iter``, cut to [0.5, 0.9]. An
-        ``optax.GradientTransformation`` brings its own learning rate.
+        ``optax.GradientTransformation`` brings its own learning rate. Default: adam, as
+        in the paper; others were not measured beside it.
     learning_rate : float, optional
         > 0; only for an optimizer by name. Default: ``0.85 / (sqrt(n_iter)
         clip_norm)`` for ``"adam"`` and ``"rmsprop"``: their steps have this size in
@@ -63,17 +66,20 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         given for the others, in units of the gradient *sum*.
     ridge : float, default=0.0
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the
-        objective, a sum over records; >= 0.
+        objective, a sum over records; >= 0. Default: 0, since few steps keep
+        coefficients small; others were not measured.
     gradient_clip_norm : float, default=1.0
-        Bound on the norm of one record's gradient, in feature units, > 0. Of `DPFC` 0.5
-        and 1.2 were worse than 1, and 0.7 equal (RESULTS, *How the defaults were
-        found*).
+        Bound on the norm of one record's gradient, in feature units, > 0. Default: 1,
+        since of `DPFC` 0.5 and 1.2 were worse, and 0.7 equal (RESULTS, *How the
+        defaults were found*).
     iterate : {{"last", "average"}}, default="last"
-        Return the last iterate, or the mean of all. The last one had 60 % for 54 on
-        CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were found*).
+        Return the last iterate, or the mean of all. Default: the last, since it had 60
+        % for 54 on CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were
+        found*).
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` or ``"rdp"``, and add/remove.
+        Default: 1, since as many steps on samples have more noise for their signal.
     {class_weight}
     {prior}
     {public}
