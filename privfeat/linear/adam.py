@@ -114,15 +114,16 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     The constant coordinate of the first gradient counts what each class is short of its
     part of the records, and with their number, which ``center=True`` releases, the
     intercepts become what makes the mean of the probabilities right; the steps of all
-    coefficients go on from there. With another ``center``, the softmax and ten steps or
-    more, a second gradient at coefficients of zero tells the number, where the first
-    shows that classes differ: one step less, and no budget. Counts are shrunk and
-    lifted by their known noise (`privfeat.solvers.intercepts`), so that classes whose
-    numbers noise hides keep equal intercepts. With the mean of public rows for
-    ``center`` the mean probability of a class of 1 % is then 0.03 with 20,000 records
-    at epsilon 1, for 0.24 with intercepts that begin at 0 (RESULTS, *Rare classes*). So
-    they begin with ``class_weight`` or ``prior``, and with another ``center`` and
-    another loss or fewer steps: a rare class is told too often there, and
+    coefficients go on from there. With another ``center``, a second gradient at
+    coefficients of zero tells the number, where the first shows that classes differ: a
+    step less, and no budget. That takes the softmax, ten steps or more, and a gradient
+    that is not clipped at zero (``gradient_clip_norm`` of at least ``clip_norm``, or a
+    little less). Counts are shrunk and lifted by their known noise
+    (`privfeat.solvers.intercepts`), so that classes whose numbers noise hides keep
+    equal intercepts. With the mean of public rows for ``center`` the mean probability
+    of a class of 1 % is then 0.03 with 20,000 records at epsilon 1, for 0.24 with
+    intercepts that begin at 0 (RESULTS, *Rare classes*). So they begin otherwise, and
+    with ``class_weight`` or ``prior``: a rare class is told too often there, and
     `privfeat.analysis.rates.shifted_rates` moves them.
 
     {prior_weight}
