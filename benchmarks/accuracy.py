@@ -50,6 +50,7 @@ SCRIPTS = (
     "prior_bars",
     "public",
     "rare",
+    "rare_centers",
     "recovery",
     "regression",
     "regression_prior",

@@ -17,7 +17,7 @@ from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
-from privfeat.solvers.intercepts import first_intercepts
+from privfeat.solvers.intercepts import InterceptSearch
 from privfeat.solvers.optimizers import (
     Optimizer,
     check_optimizer,
@@ -43,16 +43,19 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     {shared}
     intercept_init : float, optional
         Initial intercepts; -10 is the papers' choice for the sigmoid loss. Default: 0,
-        and after the first gradient what it tells of the classes; see *Intercepts*.
+        and after the first gradient what it tells of the classes, as *Intercepts*
+        argues.
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
-        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
-        softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
+        ``"auto"``, the default: the softmax, since its sensitivity does not grow with
+        the classes, or the sigmoid for an indicator matrix ``y``, which the softmax
+        refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, optional
         Number of noisy gradient steps, in [1, 100000]. Default: 12 for ``"adam"`` and
         more than two classes, else 50; see *Steps and rate*.
     optimizer : {{"adam", "sgd", "momentum", "rmsprop"}} or optax optimizer
         ``"adam"`` has the decay ``beta_1 = 1 - 6 / n_iter``, cut to [0.5, 0.9]. An
-        ``optax.GradientTransformation`` brings its own learning rate.
+        ``optax.GradientTransformation`` brings its own learning rate. Default: adam, as
+        in the paper; others were not measured beside it.
     learning_rate : float, optional
         > 0; only for an optimizer by name. Default: ``0.85 / (sqrt(n_iter)
         clip_norm)`` for ``"adam"`` and ``"rmsprop"``: their steps have this size in
@@ -63,17 +66,20 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         given for the others, in units of the gradient *sum*.
     ridge : float, default=0.0
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the
-        objective, a sum over records; >= 0.
+        objective, a sum over records; >= 0. Default: 0, since few steps keep
+        coefficients small; others were not measured.
     gradient_clip_norm : float, default=1.0
-        Bound on the norm of one record's gradient, in feature units, > 0. Of `DPFC` 0.5
-        and 1.2 were worse than 1, and 0.7 equal (RESULTS, *How the defaults were
-        found*).
+        Bound on the norm of one record's gradient, in feature units, > 0. Default: 1,
+        since of `DPFC` 0.5 and 1.2 were worse, and 0.7 equal (RESULTS, *How the
+        defaults were found*).
     iterate : {{"last", "average"}}, default="last"
-        Return the last iterate, or the mean of all. The last one had 60 % for 54 on
-        CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were found*).
+        Return the last iterate, or the mean of all. Default: the last, since it had 60
+        % for 54 on CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were
+        found*).
     sampling_prob : float, default=1.0
         In [1e-9, 1]: probability with which each record takes part in a step (Poisson
         sampling). Below 1 it needs ``accounting="pld"`` or ``"rdp"``, and add/remove.
+        Default: 1, since as many steps on samples have more noise for their signal.
     {class_weight}
     {prior}
     {public}
@@ -105,13 +111,20 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     **Intercepts.** A step has one size in every coordinate, but the constant coordinate
     is a tenth of a row: 12 steps move an intercept by 0.3, and a class of 1 % needs 4.
-    With ``center=True`` the number of records is released, and the constant coordinate
-    of the first gradient then counts the records of each class: the intercepts become
-    what makes the mean of the probabilities right, and the steps of all coefficients go
-    on from there. Counts are shrunk and lifted by their known noise
-    (`privfeat.solvers.intercepts.first_intercepts`), so that classes whose numbers
-    noise hides keep equal intercepts. With another ``center``, or ``class_weight``,
-    intercepts begin at 0.
+    The constant coordinate of the first gradient counts what each class is short of its
+    part of the records, and with their number, which ``center=True`` releases, the
+    intercepts become what makes the mean of the probabilities right; the steps of all
+    coefficients go on from there. With another ``center``, a second gradient at
+    coefficients of zero tells the number, where the first shows that classes differ: a
+    step less, and no budget. That takes the softmax, ten steps or more, and a gradient
+    that is not clipped at zero (``gradient_clip_norm`` of at least ``clip_norm``, or a
+    little less). Counts are shrunk and lifted by their known noise
+    (`privfeat.solvers.intercepts`), so that classes whose numbers noise hides keep
+    equal intercepts. With the mean of public rows for ``center`` the mean probability
+    of a class of 1 % is then 0.03 with 20,000 records at epsilon 1, for 0.24 with
+    intercepts that begin at 0 (RESULTS, *Rare classes*). So they begin otherwise, and
+    with ``class_weight`` or ``prior``: a rare class is told too often there, and
+    `privfeat.analysis.rates.shifted_rates` moves them.
 
     {prior_weight}
 
@@ -192,12 +205,22 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampler = mechanism.sampler("gradient")
         part = float(self.sampling_prob)
         weight = shape.prior_weight(rows, part=part) if shape.prior else None
-        count = rows.noisy_count if self.intercept_init is None else None
-        if weights is not None or weight is not None:
-            count = None  # intercepts begin at 0
+        search, count = None, rows.noisy_count
+        alone = weights is None and weight is None  # else intercepts begin at 0
+        if self.intercept_init is None and alone and shape.constant:
+            search = InterceptSearch(
+                loss=shape.loss,
+                n_records=None if count is None else count * part,
+                n_iter=n_iter,
+                constant=shape.constant,
+                # nothing is clipped without noise
+                largest=self.gradient_clip_norm / self.clip_norm if noise else math.inf,
+            )
         total = np.zeros_like(coef)
-        for step in steps("gradients", n_iter):
+        for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
+            if search is not None:
+                at = search.at(at)
             exact = exact_gradient(
                 rows,
                 at,
@@ -208,15 +231,12 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             )
             gradient = mechanism.release("gradient", exact)
             slope = gradient.value + float(self.ridge) * coef
-            if step == 0 and count is not None and shape.constant:
-                coef[:, -1] = first_intercepts(
-                    gradient,
-                    loss=shape.loss,
-                    n_records=count * float(self.sampling_prob),
-                    constant=shape.constant,
-                    largest=self.gradient_clip_norm / self.clip_norm,
-                )
-                slope[:, -1] = 0.0  # the step is taken
+            if search is not None and not search.done:
+                found = search.take(gradient)
+                if not search.done:
+                    continue  # the next gradient counts the records
+                if found is not None:
+                    coef[:, -1], slope = found
             moved = update(slope, coef)
             if weight is not None:
                 weight.update(gradient, coef, moved)

@@ -39,16 +39,20 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     ----------
     {shared}
     intercept_init : float, default=0.0
-        Initial intercepts; -10 is the papers' choice for the sigmoid loss.
+        Initial intercepts. Default: 0, since nothing tells classes apart before the
+        first gradient; -10 is the papers' choice for the sigmoid loss.
     loss : {{"auto", "softmax", "sigmoid", "squared"}}, default="auto"
-        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
-        softmax refuses. Residuals of the squared loss are clipped to norm 2 as well.
+        ``"auto"``, the default: the softmax, since its sensitivity does not grow with
+        the classes, or the sigmoid for an indicator matrix ``y``, which the softmax
+        refuses. Residuals of the squared loss are clipped to norm 2 as well.
     n_iter : int, optional
         Number of noisy gradient steps, in [1, 100000]. Default: 20 for the softmax,
-        100 for the other losses; see *Steps and rate*.
+        since they were on a par with 100 (RESULTS, *Fewer, larger steps*, and *Steps
+        and rate* below); 100 for the other losses, whose number was not measured.
     learning_rate : float, optional
-        > 0. Default: ``max(4, 1.6 m)`` for the softmax of ``m`` classes, 4 for the
-        sigmoid, 1 for the squared loss, whose Newton step that is.
+        > 0. Default: ``max(4, 1.6 m)`` for the softmax of ``m`` classes, as *Steps and
+        rate* argues; 4 for the sigmoid, as its Hessian is at most ``G / 4``, 1 for the
+        squared loss: their Newton steps.
     ridge : float, optional
         Added to the diagonal of ``G``, in squared feature units, >= 0. Default: such
         that the noise of all steps moves no score by more than 0.75 (in stddev), that
@@ -58,15 +62,16 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         to 1.5 on digits and mnist5k: 0.75 lies between (benchmarks/RESULTS.md, *How the
         defaults were found*).
     gram_clip_norm : float, optional
-        Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``,
-        beyond which it changes nothing.
+        Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``, as
+        for all else; a smaller bound was not measured, a larger one changes nothing.
     gradient_clip_norm : float, default=1.0
-        Bound on the norm of one record's gradient, in feature units, > 0. Of `DPFC` 0.5
-        and 1.2 were worse than 1, and 0.7 equal (RESULTS, *How the defaults were
-        found*).
+        Bound on the norm of one record's gradient, in feature units, > 0. Default: 1,
+        since of `DPFC` 0.5 and 1.2 were worse, and 0.7 equal (RESULTS, *How the
+        defaults were found*).
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
+        Default: symmetric, since its noise has half the variance off the diagonal.
     {class_weight}
     {prior}
     {public}

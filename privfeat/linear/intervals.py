@@ -47,11 +47,14 @@ class RegressionIntervals(DPLinearModel):
         Parameters
         ----------
         level : float, default=0.95
-            Part of fits whose interval holds the coefficient; in [0.5, 0.999].
+            Part of fits whose interval holds the coefficient; in [0.5, 0.999]. Default:
+            0.95, as is usual.
         n_resamples : int, default=200
-            Simulated fits, in [20, 100000].
+            Simulated fits, in [20, 100000]. Default: 200, since the width is then known
+            to 5 % (``1 / sqrt(2 * 200)``); its coverage is in RESULTS, *Intervals*.
         random_state : int, RandomState or None, default=0
-            Of the simulation, which needs no secret: it adds nothing to a guarantee.
+            Of the simulation. Default: 0, since that needs no secret: it adds nothing
+            to a guarantee.
 
         Returns
         -------

@@ -38,19 +38,21 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     ----------
     {shared}
     class_gram : bool, default=False
-        Release the class Gram matrices as well ([1]_, Algorithm 3). They cost a third
-        of the budget and one factorization per class.
+        Release the class Gram matrices as well ([1]_, Algorithm 3). Default: False,
+        since they cost a third of the budget and a factorization per class.
     alpha : float, default=1.0
-        Weight of ``G``, the negative examples, with ``class_gram=True``; >= 0.
+        Weight of ``G``, the negative examples, with ``class_gram=True``; >= 0. Default:
+        1, which was not measured; the paper chooses one.
     ridge : float, optional
         Added to the diagonal, in squared feature units, >= 0. Default: 0.3 times the
         spectral norm to expect of the noise in ``G``; with ``class_gram=True`` that
-        norm for the sum of the two matrices. 0.3, with a sixth of rho for ``G``, had
-        57 % for 52 on mnist5k at epsilon 0.1, and 94.2 for 93.1 at 8
-        (benchmarks/RESULTS.md, *How the defaults were found*).
+        norm for the sum of the two matrices, which was not measured. 0.3, with a sixth
+        of rho for ``G``, had 57 % for 52 on mnist5k at epsilon 0.1, and 94.2 for 93.1
+        at 8 (benchmarks/RESULTS.md, *How the defaults were found*).
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
-        and a solve without projection.
+        and a solve without projection. Default: symmetric, since its noise has half the
+        variance off the diagonal.
     {class_weight}
     {prior}
     {public}

@@ -53,27 +53,32 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
     {budget}
     target_bounds : (float, float), optional
         Smallest and largest target, public: targets and predictions are cut to them.
-        Choose them from knowledge about the quantity, not from ``y``. None warns and
-        takes (-1, 1).
+        Choose them from knowledge about the quantity, not from ``y``. None, the default
+        since nothing but the records could tell them, warns and takes (-1, 1).
     row_scaling : {{"unit", "clip"}}, default="clip"
         Clip rows that are too long, or scale every row to norm ``clip_norm``, also when
-        predicting.
+        predicting. Default: clip, since rows of one length lose what their length says
+        of the target.
     clip_norm : float, default=1.0
         Norm of features up to which no record is clipped, in feature units; in [1e-4,
         1e4]. Choose the norm of a typical row, or scale the features by constants.
+        Default: 1, as no norm suits all features.
     fit_intercept : bool, default=True
+        Whether to find an intercept. Default: True, as in scikit-learn.
     intercept_scaling : float, default=0.5
-        The constant ``c``, in units of ``clip_norm``; in [0.02, 50].
+        The constant ``c``, in units of ``clip_norm``; in [0.02, 50]. Default: 0.5, see
+        *Scales*; chosen on the sets of RESULTS, *Regression*.
     target_scaling : float, default=0.7
         The factor ``s`` of a target in [-1, 1], in units of ``clip_norm``; in [0.02,
-        50].
+        50]. Default: 0.7, see *Scales*, likewise.
     ridge : float, optional
         Added to the diagonal of the centred moments, in squared feature units, >= 0.
         Default: 0.8 times the spectral norm to expect of the noise for the first
-        solution; corrections take away what it shrinks, where the data can tell.
+        solution, since corrections take away what it shrinks, where the data can tell;
+        see *Defaults*.
     n_iter : int, default=4
         Noisy releases: the matrix, for half of rho, and ``n_iter - 1`` corrections, of
-        a pass over the records each; in [1, 100000].
+        a pass over the records each; in [1, 100000]. Default: 4, see *Defaults*.
     {regression_prior}
     {tail}
 

@@ -36,29 +36,34 @@ class DPNewton(DPLinearClassifier):
     ----------
     {shared}
     intercept_init : float, default=0.0
-        Initial intercepts.
+        Initial intercepts. Default: 0, since nothing tells classes apart before the
+        first step.
     loss : {{"auto", "softmax", "sigmoid"}}, default="auto"
-        ``"auto"``: the softmax, or the sigmoid for an indicator matrix ``y``, which the
-        softmax refuses.
+        ``"auto"``, the default: the softmax, since its noise does not grow with the
+        classes, or the sigmoid for an indicator matrix ``y``, which the softmax
+        refuses.
     n_iter : int, default=1
-        Number of Newton steps, in [1, 100000].
+        Number of Newton steps, in [1, 100000]. Default: 1, since each further step of
+        the softmax releases a block for every class; more were not measured beside it.
     learning_rate : float, optional
         > 0. Default: 1 for the sigmoid and ``(m - 1) / m`` for the softmax of ``m``
-        classes, at which the first step is Newton's: where all probabilities are ``1 /
+        classes, as the first step is Newton's then: where all probabilities are ``1 /
         m`` the full Hessian is ``1 / m`` times the Gram matrix (on coefficients that
         sum to zero), and a block ``(m - 1) / m**2`` times it. Many steps with little
         noise may overshoot, as Newton's method can; pass a smaller rate then.
     ridge : float, optional
         Added to the diagonal of each block, in squared feature units, >= 0. Default:
         the spectral norm to expect of the noise in a block, and 0.3 times that in the
-        first step of the softmax.
+        first step of the softmax, as of `DPLeastSquares`; not measured here.
     gradient_clip_norm : float, optional, default=1.0
         Bound on the norm of one record's gradient, in feature units, in [1e-6, 1e6].
         None: the bound of the loss, which clips nothing: ``sqrt(2) clip_norm`` for the
         softmax and ``sqrt(m) clip_norm`` for the sigmoid, less for a single step.
+        Default: 1, as of `DPFC`; not measured here.
     hessian_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise, or, as printed in the paper, independent noise in every entry
-        and a solve without projection.
+        and a solve without projection. Default: symmetric, since its noise has half the
+        variance off the diagonal.
     {tail}
 
     {attributes}

@@ -55,21 +55,26 @@ def private_evaluation(
         With ``groups``: at most so many records of a user count, drawn at random. The
         noise is so many times as large: take 1 or 2, whatever the fit had.
     epsilon, delta : float
-        Budget for the test records; epsilon 1 by default.
+        Budget for the test records. Default: epsilon 1, since nothing may be without
+        noise unasked, and delta 1e-5, as in the papers.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: add/remove, since it hides the number of records as well.
     target_bounds : (float, float), optional
         For a regressor, which needs them: lowest and highest target, known to everyone.
-        Targets and predictions outside are cut to them.
+        Targets and predictions outside are cut to them. Default: none, which a
+        regressor refuses, since those of the records would leak.
     scores : bool, default=True
         Whether to release a histogram of probabilities as well, for ROC and
-        calibration, if ``model`` has ``predict_proba``. Without, the whole budget is
-        for accuracy, recall and confusion.
+        calibration, if ``model`` has ``predict_proba``. Default: True, since ROC and
+        calibration need it; without, the whole budget is for accuracy, recall and
+        confusion.
     confidence : float, default=0.95
-        Of each interval by itself, in (0, 1).
+        Of each interval by itself, in (0, 1). Default: 0.95, as is usual.
     ledger : PrivacyLedger, optional
         Of the test records; charged before noise is drawn.
     random_state : None or int
-        An integer makes the noise reproducible: **not private** against who guesses it.
+        Default: None, since noise protects only while nobody can guess it. An integer
+        makes it reproducible: **not private** against who guesses it.
 
     Returns
     -------
@@ -181,7 +186,7 @@ def evaluation_of_predictions(
     y : array-like of shape (n_samples,)
         Labels or targets. Sensitive.
     classes : array-like of shape (n_classes,), optional
-        All labels that there can be, ascending. None for a regressor.
+        All labels that there can be, ascending. Default: None, as for a regressor.
     groups : array-like of shape (n_samples,), optional
         The user of each record. As of `private_evaluation`, like all that follow.
     max_group_size : int, optional

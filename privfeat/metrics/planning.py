@@ -41,17 +41,21 @@ def planned_recall(
         How many test records the class will have that count: of users, at most
         ``max_group_size`` of each. What you expect, not what you counted. At least 1.
     recall : float, default=0.8
-        The part of them that the model may find; in [0, 1].
+        The part of them that the model may find; in [0, 1]. Default: 0.8, as an
+        example.
     n_classes : int, default=2
+        Default: 2, as the fewest.
     max_group_size : int, default=1
-        As of `private_evaluation` with ``groups``; 1 without.
+        As of `private_evaluation` with ``groups``. Default: 1, as without.
     epsilon, delta : float
-        As of `private_evaluation`: epsilon is 1 by default.
+        Defaults: as of `private_evaluation`.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: as of `private_evaluation`.
     scores : bool, default=True
-        Whether a histogram of probabilities is released as well, which leaves a quarter
-        of the budget in zCDP to the recall.
+        Default: True, as there: whether a histogram of probabilities is released as
+        well, which leaves a quarter of the budget in zCDP to the recall.
     confidence : float, default=0.95
+        Default: 0.95, as there.
 
     Returns
     -------
@@ -123,13 +127,16 @@ def planned_roc_auc(
         How many test records of either class will count: of users, at most
         ``max_group_size`` of each. What you expect, not what you counted. At least 1.
     area : float, default=0.8
-        The area under the ROC curve that the model may have; in (0.5, 1).
+        The area under the ROC curve that the model may have; in (0.5, 1). Default: 0.8,
+        as an example.
     max_group_size : int, default=1
-        As of `private_evaluation` with ``groups``; 1 without.
+        As of `private_evaluation` with ``groups``. Default: 1, as without.
     epsilon, delta : float
-        As of `private_evaluation`: epsilon is 1 by default.
+        Defaults: as of `private_evaluation`.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: as of `private_evaluation`.
     confidence : float, default=0.95
+        Default: 0.95, as there.
 
     Returns
     -------

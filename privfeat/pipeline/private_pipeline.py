@@ -63,29 +63,31 @@ class PrivatePipeline(PredictsBySteps, PrivateEstimator):
           ``sklearn.frozen.FrozenEstimator``, which was fitted on public data, or on
           private data for a charge of its own. It gets one record at a time.
     epsilon : float, optional
-        Budget of all steps together, > 0; 1 if no budget is given. ``inf`` turns
-        privacy off.
+        Budget of all steps together, > 0; ``inf`` turns privacy off. Default: 1, as of
+        `DPFC`.
     delta : float, default=1e-5
-        In [1e-10, 1).
+        In [1e-10, 1). Default: 1e-5, as in the papers.
     rho : float, optional
         zCDP budget instead of ``epsilon``.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: add/remove, as of `DPFC`.
     accounting : {"exact", "zcdp"}, default="exact"
-        How the total is computed.
+        How the total is computed. Default: exact, as nothing states less.
     arithmetic : {"float64", "exact"}, default="float64"
-        Of the noise of all steps.
+        Of the noise of all steps. Default: float64, as of `DPFC`.
     shares : mapping of str to float, optional
         Part of rho of each private step, by its name, relative to the others; > 0.
-        Default: 8 for the last one and 1 for each other. Moments are sums of all
-        records, which need little; with one step before it the noise of the last has a
+        Default: 8 for the last one and 1 for each other, since moments are sums of all
+        records, which need little: with one step before it the noise of the last has a
         6 % larger stddev than alone.
     max_group_size : int, optional
         How many records of a user count, where ``groups`` protects users.
     ledger : PrivacyLedger, optional
         Charged once for all steps, before the first draw.
     random_state : int, RandomState or None, default=None
-        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
-        and published experiments: it is marked in ``privacy_`` and warns.
+        Default: None, fresh operating-system entropy at every ``fit``, as of `DPFC`. A
+        seed is for tests and published experiments: it is marked in ``privacy_`` and
+        warns.
     verbose : int, default=0
         Above 0 ``fit`` says on stderr, before it is charged, what all steps cost
         together and what they leave of the ledger. Steps show nothing of their own.

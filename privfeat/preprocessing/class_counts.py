@@ -23,8 +23,8 @@ class DPClassCounts(PrivateStep):
     Parameters
     ----------
     classes : array-like of shape (n_classes,), optional
-        All labels that there can be: **public**, at least two. None reads them from
-        ``y``, and warns: a rare label would show.
+        All labels that there can be: **public**, at least two. None, the default as in
+        scikit-learn, reads them from ``y``, and warns: a rare label would show.
     {budget}
 
     Attributes

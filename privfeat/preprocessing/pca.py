@@ -26,11 +26,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
     Parameters
     ----------
     n_components : int, optional
-        Number of directions, in [1, n_features]; default: all of them.
+        Number of directions, in [1, n_features]; default: all of them, as in
+        scikit-learn.
     clip_norm : float, optional
         Rows longer than it are shortened to it, in `fit` alone; in [1e-6, 1e6].
-        **Public.** Default: ``sqrt(n_features)``, which no row of numbers in [-1, 1]
-        exceeds, and rows of a `DPStandardScaler` have on average.
+        **Public.** Default: ``sqrt(n_features)``, since no row of numbers in [-1, 1]
+        exceeds it, and rows of a `DPStandardScaler` have it on average.
     center : array-like of shape (n_features,), optional
         What is subtracted from rows before: **public**. Default: nothing, as for rows
         that were scaled to mean 0.

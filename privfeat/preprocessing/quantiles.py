@@ -36,13 +36,15 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
     Parameters
     ----------
     quantiles : sequence of float, default=(0.25, 0.5, 0.75)
-        Which, each in [0, 1]. They cost nothing: any number of them follows from the
-        release.
+        Which, each in [0, 1]. Default: quartiles, as any others follow from the release
+        as well, at no cost.
     bounds : (low, high), default=(-1, 1)
         The least and the greatest value of each column, **public**: two numbers, or two
-        arrays of shape (n_features,). Values outside are cut to them.
+        arrays of shape (n_features,). Values outside are cut to them. Default: (-1, 1),
+        as `PublicColumns` makes columns.
     n_levels : int, default=4
         The bounds are cut into ``4**n_levels`` cells of equal width; in [1, 6].
+        Default: 4, as a convention; others were not measured.
     {budget}
 
     Attributes

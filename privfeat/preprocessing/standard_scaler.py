@@ -38,20 +38,26 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
     bounds : (low, high)
         The least and the greatest value of each column, **public**: two numbers, or two
         arrays of shape (n_features,). Values outside are cut to them, in `fit` and in
-        `transform`. For what `PublicColumns` makes it is (-1, 1). Must be given: no
-        bounds suit all columns, and those of the records themselves would leak.
+        `transform`. For what `PublicColumns` makes it is (-1, 1). Default: none, which
+        is refused, since no bounds suit all columns, and those of the records
+        themselves would leak.
     epsilon, delta, rho, noise_multiplier : float, optional
-        The budget: one of epsilon (default 1), rho and noise_multiplier.
+        The budget: one of epsilon, rho and noise_multiplier. Default: epsilon 1, since
+        no fit may be without noise unasked, and delta 1e-5, as in the papers.
     adjacency : {{"add_remove", "replace_one"}}, default="add_remove"
+        Default: add/remove, since it hides the number of records as well, and
+        replace-one needs up to twice the noise.
     arithmetic : {{"float64", "exact"}}, default="float64"
         ``"exact"`` draws discrete noise, which has no weakness of floating point.
+        Default: float64, as of `DPFC`.
     max_group_size : int, optional
         With ``groups`` in `fit`: at most so many records of a user count; the noise
         grows with it.
     ledger : PrivacyLedger, optional
         Charged before noise is drawn.
     random_state : None or int
-        An integer makes the noise reproducible: **not private** against who guesses it.
+        Default: None, since noise protects only while nobody can guess it. An integer
+        makes it reproducible: **not private** against who guesses it.
 
     Attributes
     ----------

@@ -47,16 +47,21 @@ class ConformalClassifier(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator
         it is, never fitted. One that is not of privfeat gets private records one at a
         time.
     alpha : float, default=0.1
-        Sets miss the true class with at most this probability; in (0, 1).
+        Sets miss the true class with at most this probability; in (0, 1). Default: 0.1,
+        as is usual.
     failure_prob : float, default=0.01
-        Probability that the noise makes them miss it more often; in (0, 1).
+        Probability that the noise makes them miss it more often; in (0, 1). Default:
+        0.01, since it then adds little to ``alpha``; others were not measured.
     epsilon, delta : float
-        Budget for the records of ``fit``; epsilon 1 by default.
+        Budget for the records of ``fit``. Default: epsilon 1, since no fit may be
+        without noise unasked, and delta 1e-5, as in the papers.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: add/remove, since it hides the number of records as well.
     ledger : PrivacyLedger, optional
         Charged before noise is drawn; of the records of ``fit``.
     random_state : None or int
-        An integer makes the noise reproducible: **not private** against who guesses it.
+        Default: None, since noise protects only while nobody can guess it. An integer
+        makes it reproducible: **not private** against who guesses it.
 
     Attributes
     ----------

@@ -51,17 +51,22 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
         not of privfeat gets private records one at a time: see Notes.
     public : bool, default=False
         Whether the records of ``fit`` are **public**: then ``T`` minimizes their
-        negative log-likelihood, at no cost and with no protection.
+        negative log-likelihood, at no cost and with no protection. Default: False,
+        since only you can know.
     epsilon, delta : float
-        Budget for the records of ``fit``, if they are private; epsilon 1 by default.
+        Budget for the records of ``fit``, if they are private. Default: epsilon 1,
+        since no fit may be without noise unasked, and delta 1e-5, as in the papers.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
+        Default: add/remove, since it hides the number of records as well.
     n_iter : int, default=6
         Halvings of the range ``[1/16, 16]`` of temperatures; in [1, 20]. Each is a
-        release.
+        release. Default: 6, as the temperature is then known to 5 %, and of more
+        halvings each has more noise.
     ledger : PrivacyLedger, optional
         Charged before noise is drawn; of the records of ``fit``, if they are private.
     random_state : None or int
-        An integer makes the noise reproducible: **not private** against who guesses it.
+        Default: None, since noise protects only while nobody can guess it. An integer
+        makes it reproducible: **not private** against who guesses it.
 
     Attributes
     ----------

@@ -40,7 +40,8 @@ def search_cost(search: Any, *, delta: float | None = None) -> TotalCost:
         budget by ``epsilon`` or ``rho``; ``cv`` is a `HashKFold`, or a list of its
         folds.
     delta : float, optional
-        Where the total is evaluated. Default: that of the estimator.
+        Where the total is evaluated. Default: that of the estimator, as each fit states
+        its cost there.
 
     Returns
     -------

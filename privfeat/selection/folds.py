@@ -31,10 +31,11 @@ class HashKFold(BaseCrossValidator):
     Parameters
     ----------
     n_splits : int, default=5
-        Number of folds, in [2, 1000].
+        Number of folds, in [2, 1000]. Default: 5, as in scikit-learn.
     key : int, optional
-        Public, in [0, 2**128): the same key and ids give the same folds. None draws a
-        fresh secret key for every ``split``.
+        Public, in [0, 2**128): the same key and ids give the same folds. Default: None,
+        which draws a fresh secret key for every ``split``, since nobody can then choose
+        ids by their fold.
 
     Notes
     -----

@@ -64,25 +64,30 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
         The candidates, public: as for scikit-learn's ``RandomizedSearchCV``; those of a
         step are called ``STEP__NAME``. A budget is not searched over.
     epsilon : float, optional
-        Total budget of the search, > 0; 1 by default. ``inf`` turns privacy off.
+        Total budget of the search, > 0; ``inf`` turns privacy off. Default: 1, since no
+        search may be without noise unasked.
     delta : float, default=1e-5
-        In [1e-10 mean_runs, 1).
+        In [1e-10 mean_runs, 1). Default: 1e-5, as in the papers.
     mean_runs : float, default=10
-        Mean number of runs, in [1.01, 1000].
+        Mean number of runs, in [1.01, 1000]. Default: 10, as a convention; others were
+        not measured.
     eta : float, default=1
-        Shape of their distribution (truncated negative binomial), in [-0.5, 10]. 1 is
-        geometric; 0 logarithmic, which costs less and is more often a single run (27 %
-        instead of 10 % at a mean of 10).
+        Shape of their distribution (truncated negative binomial), in [-0.5, 10].
+        Default: 1, geometric, since 0, logarithmic, which costs less, is more often a
+        single run (27 % instead of 10 % at a mean of 10).
     validation_fraction : float, default=0.1
         Probability of each record to be held out for the score, in [1e-3, 0.9]: 12
-        records are needed at 0.1, 40 at 0.5. Not used with public validation data.
+        records are needed at 0.1, 40 at 0.5. Default: 0.1, as a fit needs records more
+        than a score; not measured. Not used with public validation data.
     scoring : str or callable, optional
-        A scikit-learn scorer for public validation data. Default: accuracy.
+        A scikit-learn scorer for public validation data. Default: accuracy, as
+        scikit-learn's of classifiers.
     ledger : PrivacyLedger, optional
         Charged for the whole search before its first run; ``estimator`` has none.
     random_state : int, RandomState or None, default=None
-        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
-        and published experiments: it is marked in ``privacy_`` and warns.
+        Default: None, fresh operating-system entropy at every ``fit``, as of `DPFC`. A
+        seed is for tests and published experiments: it is marked in ``privacy_`` and
+        warns.
 
     Attributes
     ----------

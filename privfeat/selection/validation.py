@@ -81,16 +81,20 @@ def private_cross_val_score(
         With ``groups``: at most so many records of a user count, in each fit and in the
         scores.
     n_splits : int, default=5
-        Number of folds, in [2, 100]: each is predicted by a fit to all others.
+        Number of folds, in [2, 100]: each is predicted by a fit to all others. Default:
+        5, as in scikit-learn.
     epsilon : float, optional
-        Budget of all fits and scores together, > 0; 1 by default.
+        Budget of all fits and scores together, > 0. Default: 1, since no fit may be
+        without noise unasked.
     delta : float, default=1e-5
+        Default: 1e-5, as in the papers.
     confidence : float, default=0.95
-        Of the intervals, in [0.5, 1).
+        Of the intervals, in [0.5, 1). Default: 0.95, as is usual.
     ledger : PrivacyLedger, optional
         Charged once, before the first fit.
     random_state : int, RandomState or None, default=None
-        Of the noise; a seed warns. Folds are drawn afresh whatever it is.
+        Of the noise; a seed warns. Default: None, since noise protects only while
+        nobody can guess it. Folds are drawn afresh whatever it is.
 
     Returns
     -------

@@ -184,6 +184,17 @@ def rare_class(n_records, share=0.01):
     return X, y
 
 
+@pytest.mark.parametrize("center", [False, np.full(16, 0.2)])
+def test_adam_counts_records_where_no_mean_is_released(center, spy):
+    """A second gradient tells their number; the key is fixed."""
+    X, y = rare_class(5000)
+    clf = DPAdamLinear(epsilon=8, classes=[0, 1], center=center, random_state=0)
+    clf.fit(X, y)
+    assert 0.003 < clf.predict_proba(X)[:, 1].mean() < 0.06
+    assert [release.name for release in clf.privacy_.releases] == ["gradient"]
+    assert len(spy.of("gradient")) == clf.n_iter_ == 50
+
+
 @pytest.mark.parametrize("loss", ["softmax", "sigmoid", "squared"])
 def test_adam_knows_how_rare_a_class_is(loss):
     """It said 0.27 on average where 0.01 is right; the key is fixed."""
@@ -201,5 +212,8 @@ def test_adam_takes_an_intercept_as_it_is_given(three_classes, spy):
     np.testing.assert_allclose(given.intercept_, 0.5, atol=1e-9)
     found = DPAdamLinear(**options, epsilon=math.inf).fit(X, y)
     assert np.ptp(found.intercept_) > 0.5
-    unknown = DPAdamLinear(**options, epsilon=math.inf, center=False).fit(X, y)
-    np.testing.assert_allclose(unknown.intercept_, 0.0, atol=1e-9)
+    counted = DPAdamLinear(**options, epsilon=math.inf, center=False).fit(X, y)
+    ratio = np.exp(counted.intercept_[2] - counted.intercept_[0])
+    assert ratio == pytest.approx(np.sum(y == 2) / np.sum(y == 0), rel=1e-4)
+    few = DPAdamLinear(**options, epsilon=math.inf, center=False, n_iter=9).fit(X, y)
+    np.testing.assert_allclose(few.intercept_, 0.0, atol=1e-9)

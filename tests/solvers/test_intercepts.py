@@ -3,7 +3,7 @@ import pytest
 
 from privfeat.core.noise.release import Release
 from privfeat.estimation.predictor import class_probabilities, label_probabilities
-from privfeat.solvers.intercepts import first_intercepts
+from privfeat.solvers.intercepts import InterceptSearch, class_sums, first_intercepts
 
 SHARES = np.array([0.01, 0.24, 0.75])
 
@@ -61,3 +61,87 @@ def test_any_noisy_number_of_records_gives_finite_intercepts(loss, n):
     values = gradient(loss, SHARES, n=100)
     assert np.all(np.isfinite(found(loss, values, stddev=1.0, n=n)))
     assert np.all(np.isfinite(found(loss, 0.0 * values, stddev=1.0, n=n)))
+
+
+def at_logits(logits, sums, largest):
+    """The gradient of the softmax for classes whose rows have these sums."""
+    p = class_probabilities("softmax", logits[None, :])[0]
+    total = np.zeros_like(sums)
+    for label, of_class in enumerate(sums):
+        residual = p - np.eye(len(sums))[label]
+        factor = min(1.0, largest / np.linalg.norm(residual))
+        total += factor * np.outer(residual, of_class)
+    return total
+
+
+@pytest.mark.parametrize("largest", [10.0, 1.0, 0.9])
+def test_two_gradients_tell_the_sums_of_the_classes(largest):
+    """Without noise, whatever the clip."""
+    sums = np.random.default_rng(0).normal(size=(3, 5))
+    logits = [np.zeros(3), np.array([0.0, 0.0, 3.0])]
+    values = [at_logits(each, sums, largest) for each in logits]
+    found, noise = class_sums(
+        [Release("gradient", each, 0.0, False) for each in values],
+        logits,
+        largest=largest,
+    )
+    np.testing.assert_allclose(found, sums, atol=1e-10)
+    assert noise == 0.0
+
+
+def test_the_noise_of_the_total_is_known():
+    rng = np.random.default_rng(0)
+    logits = [np.zeros(3), np.array([0.0, 0.0, 3.0])]
+    draws = []
+    for _ in range(300):
+        noises = [Release("gradient", rng.normal(size=(3, 9)), 1.0, False)] * 2
+        noises[1] = Release("gradient", rng.normal(size=(3, 9)), 1.0, False)
+        sums, noise = class_sums(noises, logits, largest=1.0)
+        draws.append(sums.sum(axis=0))
+    assert np.std(draws) == pytest.approx(noise, rel=0.05)
+
+
+def searched(sums, *, stddev=0.0, **options):
+    """A search that is handed gradients until it is done; and what it found."""
+    options = {"loss": "softmax", "n_records": None, "n_iter": 12} | options
+    search = InterceptSearch(**options, constant=0.1, largest=1.0)
+    for _ in range(2):
+        logits = search.at(np.zeros_like(sums))[:, -1] * 0.1
+        values = at_logits(logits, sums, 1.0)
+        found = search.take(Release("gradient", values, stddev, False))
+        if search.done:
+            break
+    return search, found
+
+
+def of_shares(shares, n=10_000):
+    rows = np.random.default_rng(0).normal(size=(len(shares), 4))
+    return (
+        n * np.asarray(shares)[:, None] * np.column_stack([rows, 0.1 + 0 * rows[:, 0]])
+    )
+
+
+def test_a_search_without_a_number_finds_what_one_with_it_finds():
+    sums = of_shares(SHARES)
+    known, unknown = (searched(sums, n_records=n)[1] for n in (10_000.0, None))
+    np.testing.assert_allclose(unknown[0], known[0], rtol=1e-6)
+    shares = class_probabilities("softmax", 0.1 * unknown[0][None, :])[0]
+    slope = np.outer(shares, sums.sum(axis=0)) - sums
+    np.testing.assert_allclose(unknown[1][:, :-1], slope[:, :-1], atol=1e-6)
+    np.testing.assert_array_equal(unknown[1][:, -1], 0.0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_iter": 9},
+        {"stddev": 1e4},
+        {"loss": "sigmoid"},
+        {"loss": "squared"},
+    ],
+)
+def test_no_second_gradient_is_spent_for_nothing(options):
+    search, found = searched(of_shares(SHARES), **options)
+    assert search.done
+    assert found is None
+    assert search.at("coef") == "coef"

@@ -8,9 +8,11 @@ T = TypeVar("T", bound=type)
 _TEXTS = {
     "budget": """epsilon : float, optional
         Total budget, > 0, together with ``delta``; ``inf`` turns noise and clipping
-        off. 1 if no budget is given at all.
+        off. Default: 1 if no budget is given at all, since no fit may be without noise
+        unasked; 1 itself is a convention.
     delta : float, default=1e-5
-        In [1e-10, 1); choose it well below one over the number of records.
+        In [1e-10, 1); choose it well below one over the number of records. Default:
+        1e-5, as in the papers.
     rho : float, optional
         Total zCDP budget, > 0, instead of ``epsilon``.
     noise_multiplier : float, optional
@@ -18,72 +20,81 @@ _TEXTS = {
         of ``epsilon``; where a release gets another part of rho by default, its
         multiplier is that of this part.
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
-        What neighbouring data sets are.
+        What neighbouring data sets are. Default: add/remove, since it hides the number
+        of records as well, and replace-one needs up to twice the noise.
     accounting : {"exact", "zcdp", "pld", "rdp"}, default="exact"
         How noise converts to (epsilon, delta): the exact curve of the composed
         Gaussian, the zCDP bound that the papers use, or dp-accounting's privacy loss
-        distribution or Rényi divergences.
+        distribution or Rényi divergences. Default: exact, since no other states less
+        for the same noise.
     arithmetic : {"float64", "exact"}, default="float64"
         Continuous Gaussian noise in float64, or discrete Gaussian noise, drawn exactly
         from the operating system's random bits and added to whole numbers: then the low
-        bits of a release show nothing either. The budget buys the same.
+        bits of a release show nothing either. The budget buys the same. Default:
+        float64, since exact noise takes 1.11 times as long for `DPFC` (RESULTS, *Exact
+        mode*).
     budget_split : mapping of release name to fraction, optional
-        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers but
-        where the estimator says otherwise; a tenth of rho for ``feature_mean``, where
-        a classifier releases it. Of parts that are released as one stack, the shares
-        set the ratio of the noise.
+        Shares of rho, > 0 and summing to 1. Default: equal noise multipliers, as in the
+        paper, but where the estimator says otherwise; a tenth of rho for
+        ``feature_mean``, where a classifier releases it. Of parts that are released as
+        one stack, the shares set the ratio of the noise.
     max_group_size : int, optional
         How many records of a user count, >= 1, together with ``groups`` in ``fit``;
         others are dropped at random. At most 512 for ``user_bound="sum"``.
     user_bound : {"count", "sum"}, default="sum"
-        What bounds a user. ``"sum"``: all that the records of a user add to a sum is
-        scaled down together to what one record may add, and the noise does not grow
-        with ``max_group_size``. ``"count"``: the number of records alone, and it grows
-        in proportion. ``k`` records that differ add up to some ``sqrt(k)``, so that
-        ``"sum"`` scales them by ``1 / sqrt(k)``, where ``"count"`` has ``k`` times the
-        noise; equal ones it scales by ``1 / k``, which is no worse. A clip at more than
-        one record adds as much noise as it keeps of such users, and more beside users
-        with one record: hence no parameter. To average the rows of a user is no option
-        here: it was on a par where all have one label, and lost tens of points where
-        they have several (RESULTS, *Users with several records*). Under replace-one no
+        What bounds a user. ``"sum"``, the default for the reasons below, and above
+        ``"count"`` in 51 of 60 cells (RESULTS, *Users with several records*): all that
+        the records of a user add to a sum is scaled down together to what one record
+        may add, and the noise does not grow with ``max_group_size``. ``"count"``: the
+        number of records alone, and it grows in proportion. ``k`` records that differ
+        add up to some ``sqrt(k)``, so that ``"sum"`` scales them by ``1 / sqrt(k)``,
+        where ``"count"`` has ``k`` times the noise; equal ones it scales by ``1 / k``,
+        which is no worse. A clip at more than one record adds as much noise as it keeps
+        of such users, and more beside users with one record: hence no parameter. To
+        average the rows of a user is no option here: it was on a par where all have one
+        label, and lost tens of points where they have several. Under replace-one no
         sums are stacked, and ``feature_mean`` has twice the sensitivity.
     ledger : PrivacyLedger, optional
         Charged before any noise is drawn; a ``fit`` that its budget has no room for
         fails and changes nothing. Copies of the estimator charge the same budget.""",
     "shared": """{budget}
     classes : array-like, optional
-        All possible labels, public. None reads them from ``y`` and warns. For an
-        indicator matrix ``y``: the names of its columns, in their order.
+        All possible labels, public. None, the default as in scikit-learn, reads them
+        from ``y`` and warns. For an indicator matrix ``y``: the names of its columns,
+        in their order.
     max_labels : int, optional
         Labels of a record that count, >= 1, where ``y`` is an indicator matrix: of a
-        record with more, the first in the order of the columns. Default: all. Only the
-        noise of `DPLeastSquares` grows with it, as its square root.
+        record with more, the first in the order of the columns. Default: all, since
+        only the noise of `DPLeastSquares` grows with it, as its square root.
     center : bool or array-like of shape (n_features,), default=True
         Subtracted from every row, also when predicting; rows of unit norm are scaled to
-        unit norm again. True: the mean of the rows, released first, with their number,
-        for a tenth of rho: on digits at epsilon 0.3 accuracy was 73 % with it and 68
-        with a twentieth, at 8 equal (benchmarks/RESULTS.md, *How the defaults were
-        found*). An array is a mean of **public** rows (of unit norm for
-        ``row_scaling="unit"``) and costs nothing, which helps most at a small epsilon.
-        Sparse rows take False alone: centred they would be dense.
+        unit norm again. True, the default since digits had 62 % without for 81 with it
+        at epsilon 0.5 (*How the defaults were found*): the mean of the rows, released
+        first, with their number, for a tenth of rho: on digits at epsilon 0.3 accuracy
+        was 73 % with it and 68 with a twentieth, at 8 equal (benchmarks/RESULTS.md). An
+        array is a mean of **public** rows (of unit norm for ``row_scaling="unit"``) and
+        costs nothing, which helps most at a small epsilon. Sparse rows take False
+        alone: centred they would be dense.
     row_scaling : {"unit", "clip"}, default="unit"
         Scale every row to norm ``clip_norm``, also when predicting, or clip only the
-        rows that are longer. ``"unit"``: each row then has all the signal that the
-        noise is paid for, and no norm of the records has to be known. All defaults were
-        chosen with it; ``"clip"`` was not measured beside it.
+        rows that are longer. ``"unit"``, the default, since each row then has all the
+        signal that the noise is paid for, and no norm of the records has to be known.
+        All defaults were chosen with it; ``"clip"`` was not measured beside it.
     clip_norm : float, default=1.0
         Bound on the norm of a row, in feature units (after the scaling to unit norm,
         whose scale is arbitrary, for ``"unit"``); in [1e-6, 1e6]. Rows are resolved to
-        ``clip_norm * 2**-20``.
+        ``clip_norm * 2**-20``. Default: 1, since for ``"unit"`` any bound is as good;
+        for ``"clip"`` none suits all features: choose it.
     fit_intercept : bool, default=True
-        Append a constant coordinate to each row, inside the bound: centred rows cannot
-        tell a common class from a rare one without it.
+        Append a constant coordinate to each row, inside the bound: True by default, as
+        in scikit-learn, and since centred rows cannot tell a common class from a rare
+        one without it.
     intercept_scaling : float, default=0.1
         The constant coordinate, next to a row of unit norm for ``"unit"``, to the raw
-        row for ``"clip"``; in [1e-6, 1e6]. 0.1 takes 0.5 % of the norm of a row. With
-        it `DPLeastSquares` told one class of ten from the rest in 98.6 % for 84.8, at
-        epsilon 8; otherwise 0.1 and 0.3 were equal to none (RESULTS, *How the defaults
-        were found*).""",
+        row for ``"clip"``; in [1e-6, 1e6]. Default: 0.1, since it takes 0.5 % of the
+        norm of a row and with it `DPLeastSquares` told one class of ten from the rest
+        in 98.6 % for 84.8, at epsilon 8; otherwise 0.1 and 0.3 were equal to none
+        (RESULTS, *How the defaults were found*).""",
     "class_weight": """class_weight : "balanced", mapping or array-like, optional
         Weights of the classes, public, > 0: a mapping (a class that is not in it weighs
         1), or an array in the order of ``classes_``. Only ratios matter. ``"balanced"``
@@ -158,8 +169,9 @@ _TEXTS = {
     far a fit with a prior is off depends on how wrong the prior is, which no release
     tells.""",
     "tail": """random_state : int, RandomState or None, default=None
-        None draws fresh operating-system entropy at every ``fit``. A seed is for tests
-        and published experiments: it is marked in ``privacy_`` and warns.
+        None, the default since noise protects only while nobody can guess it, draws
+        fresh operating-system entropy at every ``fit``. A seed is for tests and
+        published experiments: it is marked in ``privacy_`` and warns.
     verbose : int, default=0
         Positive tells on stderr what the fit costs and shows its phases and steps: as
         bars on a terminal or in a notebook, elsewhere as at most a line a minute. No

@@ -189,18 +189,20 @@ def read_folder(
         become public.
     size : int
         Images are resized to this side, the shorter one first, by Pillow's bicubic
-        filter, and centre-cropped.
+        filter, and centre-cropped. Default: 32, as CIFAR-10 has it.
     mode : {"RGB", "L"}
-        Colours or grey levels.
+        Colours or grey levels. Default: colours, as of CIFAR-10.
     skip_bad : bool
         Leave out images that cannot be decoded, with a warning that names each.
+        Default: False, since nobody should lose records unseen.
     lazy : bool or None
         Decode all images once, to find the bad ones while nothing is spent, but keep
         none: a fit decodes those again that a step draws. For folders that are larger
-        than memory; fits are the same. None: where they take more than a gibibyte.
+        than memory; fits are the same. Default: False, as a fit is faster; None: where
+        they take more than a gibibyte.
     labelled : bool
-        False for new images, to predict: one folder is enough (``path/new/``), and what
-        folders are called means nothing.
+        Default: True, as a fit needs labels; False for new images, to predict: one
+        folder is enough (``path/new/``), and what folders are called means nothing.
 
     Raises
     ------
