@@ -80,6 +80,7 @@ def extract(options: Options) -> str:
 
 
 def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
+    """Write the file, or the shard of this process, and return what to print."""
     require_text(source, options)
     groups = groups_of(source, options.groups)
     arguments = {

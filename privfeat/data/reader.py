@@ -85,6 +85,7 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _read(self, column: str) -> NDArray[Any]:
+        """Return a whole column of the split, read-only, if its checksum is right."""
         path, (shape, dtype) = self.features.path, self.columns[column]
         with refused_if_damaged(path):
             name = f"{self.name}/{column}"

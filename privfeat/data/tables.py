@@ -196,6 +196,7 @@ def _arrays(path: str | Path) -> Part:
 
 
 def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts of an Arrow table; ValueError, without a value, if damaged."""
     batches = _arrow_file(path, names)[1]
     while True:
         part, refused = _arrow_part(batches, names)

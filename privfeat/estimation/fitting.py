@@ -237,6 +237,7 @@ def code_of_others() -> AbstractContextManager[None]:
 
 @contextmanager
 def _counted(which: str) -> Iterator[None]:
+    """Count this body as ``kept`` or ``apart`` while it runs."""
     with _lock:
         ours = _cache_is_ours() if which == "kept" else _open["kept"] > 0
         if ours:

@@ -150,6 +150,7 @@ def _finite(rows: Any) -> Any:
 
 
 def _transformed(step: Step, rows: Any) -> Any:
+    """Return one row for each record, or raise ValueError."""
     made = without_data_of_others(step, step.estimator.transform, rows)
     found = made if sparse.issparse(made) else array_of(made)
     if found.ndim != 2 or found.shape[0] != number_of(rows):

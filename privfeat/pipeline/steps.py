@@ -137,6 +137,7 @@ def read_steps(steps: Any) -> list[Step]:
 
 
 def _read(name: str, given: Any) -> Step:
+    """Return a step that is private or public; raise TypeError for any other."""
     kind = type(given).__name__
     if not hasattr(given, "get_params") or isinstance(given, type):
         raise TypeError(

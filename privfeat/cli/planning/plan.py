@@ -132,6 +132,7 @@ def _of_outlook(outlook: "Outlook") -> dict[str, Any]:
 
 
 def _of_releases(releases: Any) -> list[dict[str, Any]]:
+    """Return the JSON form of planned releases."""
     return [
         {
             "query": release.query.name,

@@ -168,6 +168,7 @@ def _train(args: Namespace, model: Path, words: list[str]) -> None:
 
 
 def _json(args: Namespace, found: Any) -> str:
+    """Return all trials and the chosen one as JSON text."""
     rows = [{**one._asdict(), "accuracy": one.accuracy} for one in found.trials]
     for row in rows:
         if math.isinf(row["clip_norm"]):
@@ -183,6 +184,7 @@ def _json(args: Namespace, found: Any) -> str:
 
 
 def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
+    """Return the trials as a table, with warnings and the command to train with."""
     lines = [
         f"{'':12} {'clip norm':>9} {'rate':>9} {'rate x norm':>11} {'noise':>7} "
         f"{'accuracy':>9}"

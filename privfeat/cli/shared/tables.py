@@ -80,6 +80,7 @@ class Declared:
 
     @property
     def _target(self) -> "Column":
+        """Return the column of the target; CommandError if values may be missing."""
         from privfeat.preprocessing.declaration import NO_CATEGORY, parse_columns
 
         name = self.target
