@@ -153,7 +153,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """How the features were made: of ``metadata`` what tells of no record."""
+        """How the features were made, of ``metadata``: no record decides it."""
         return {name: self.metadata[name] for name in ORIGIN if name in self.metadata}
 
     def __getitem__(self, name: str) -> FeatureSplit:

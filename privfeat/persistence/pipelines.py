@@ -81,7 +81,7 @@ def written_pipeline(pipeline: Any) -> Written:
     ):
         written = written_model(step) if is_ours(step) else _written_public(name, step)
         entry = {"name": name, "estimator": type(step).__name__, **written.entry}
-        if private:  # budgets of steps are parts of its own
+        if private:  # budgets of steps are parts of the pipeline's
             entry.pop("privacy", None)
             for key in SET_BY_PIPELINE:
                 entry["params"].pop(key, None)

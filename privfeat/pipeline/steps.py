@@ -95,7 +95,7 @@ def read_steps(steps: Any) -> list[Step]:
 
     TypeError for a step that would learn from the records unaccounted; the message
     names it and what to pass instead. ValueError if names are no names, or a private
-    step has a budget of its own.
+    step was given a budget.
     """
     if not isinstance(steps, Sequence) or not all(
         isinstance(one, tuple) and len(one) == 2 for one in steps

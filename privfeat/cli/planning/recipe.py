@@ -199,7 +199,7 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
             f"{one.noise_multiplier:7.4g} {one.accuracy:9.4f}{best}"
         )
     lines += [f"warning: {sentence}" for sentence in _warnings(found)]
-    # what private records chose is for the eyes of their owner
+    # what private records chose is shown to their owner alone
     if not rows and not args.tune_on_private_records:
         data = "IMAGES" if args.data is None else args.data
         charged = words_of(args, "ledger", "dataset", "who")

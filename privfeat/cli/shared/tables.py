@@ -183,7 +183,7 @@ def _users(name: str | None, parts: list[Any]) -> Any:
 
     try:
         return named(np.concatenate(parts))
-    except ValueError as error:  # in words of its own
+    except ValueError as error:  # its message holds no value
         raise CommandError(f"column {name!r} of --users: {error}") from None
 
 

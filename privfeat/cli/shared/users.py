@@ -1,4 +1,4 @@
-"""Whose the rows of a file are, as the command line is told."""
+"""The users of the rows of a file, as the command line names them."""
 
 import warnings
 from argparse import Namespace
