@@ -173,7 +173,7 @@ def _members_of(path: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:
         end = members.offset
     with open(path, "rb") as file:
         file.seek(end)
-        # tarfile stops without a word where a header is damaged or cut off
+        # tarfile stops and raises nothing where a header is damaged or cut off
         rest = iter(lambda: file.read(1 << 20), b"")
         if end + tarfile.BLOCKSIZE > path.stat().st_size or any(map(any, rest)):
             raise tarfile.ReadError("it does not end where its last file does")

@@ -259,6 +259,7 @@ def extract_parser() -> argparse.ArgumentParser:
 
 
 def _add_of_model(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a model, which stand behind their ``--model``."""
     group = parser.add_argument_group(
         "model",
         "Several --model stand side by side: their features follow one another, each "

@@ -110,6 +110,7 @@ def _warn_of_twins(name: str, known: KnownNetwork) -> None:
 def _create(
     name: str, pretrained: bool, model_kwargs: Mapping[str, Any]
 ) -> torch.nn.Module:
+    """Return the network of timm without a head; ExtractError if it cannot be made."""
     plain, _, tag = name.partition(".")
     if ":" not in name and not timm.is_model(plain):
         names = [*timm.list_models(), *KNOWN_NETWORKS]

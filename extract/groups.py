@@ -1,4 +1,4 @@
-"""Whose row is whose: users of images by a table of them, of texts by a column."""
+"""The user of each row: of images by a table of them, of texts by a column."""
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence

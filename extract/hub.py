@@ -40,6 +40,7 @@ def answers(url: str, timeout: float = TIMEOUT_SECONDS) -> bool:
 
 
 def _ask(url: str, timeout: float) -> bool:
+    """Return whether a server answers at ``url`` within ``timeout`` seconds."""
     try:
         with urllib.request.urlopen(
             urllib.request.Request(url, method="HEAD"), timeout=timeout

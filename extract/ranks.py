@@ -98,6 +98,7 @@ def _whole(
     low: int = 0,
     high: int = 2**20,
 ) -> int:
+    """Return the whole number in a variable of the environment, or the default."""
     text = environ.get(name, "" if default is None else str(default))
     if not text.isdecimal() or not low <= int(text) <= high:
         raise ExtractError(

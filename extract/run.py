@@ -36,8 +36,8 @@ def extract(options: Options) -> str:
     """Write the feature file that the options ask for, or this process's share of it.
 
     Returns one line: rows, time, speed, place. Where ``RANK`` and ``WORLD_SIZE`` are
-    set, as by torchrun, every process writes a shard, and whoever finds all shards
-    complete joins them.
+    set, as by torchrun, every process writes a shard, and the one that finds all
+    shards complete joins them.
 
     Raises ExtractError, FeatureFileError or OSError, with a message for the user. The
     output does not exist then; a partial folder is kept if it holds features.
@@ -80,6 +80,7 @@ def extract(options: Options) -> str:
 
 
 def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank) -> str:
+    """Write the file, or the shard of this process, and return what to print."""
     require_text(source, options)
     groups = groups_of(source, options.groups)
     arguments = {

@@ -1,4 +1,4 @@
-"""The threads of products of matrices: one setting of the process, which many want."""
+"""How many threads a product of matrices has: one setting for the whole process."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

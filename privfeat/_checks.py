@@ -113,8 +113,8 @@ def check_called(name: str, value: Any, *arguments: str) -> None:
 def check_class_names(names: Any, n_classes: int | None = None) -> list[str]:
     """Return names of classes as a list.
 
-    TypeError for what has no order of its own, or another one than that of the classes,
-    such as the keys of a mapping; ValueError if there is not one for each class.
+    TypeError for what has no order, or another one than that of the classes, such as
+    the keys of a mapping; ValueError if there is not one for each class.
 
     >>> check_class_names({"ill": 1, "well": 0})  # doctest: +ELLIPSIS
     Traceback (most recent call last):

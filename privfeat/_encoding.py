@@ -60,6 +60,7 @@ def decode(value: Any) -> Any:
 
 
 def _decoded(value: Any, depth: int) -> Any:
+    """Return a value from its JSON form; ValueError for what is none."""
     if not depth:
         raise ValueError(f"parameters must be nested at most {_DEPTH} deep.")
     if isinstance(value, list):

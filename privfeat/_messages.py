@@ -218,7 +218,7 @@ def _columns_of(table: Any) -> tuple[list[Any], str | None]:
 
 
 def holds_dates(values: Any) -> bool:
-    """Return whether NumPy makes dates of values, or objects that are some of its own.
+    """Return whether NumPy makes of values its own dates, or objects that are such.
 
     They convert to numbers as others do, and their unit follows from all values. The
     name of a type tells little: some are categories of dates, some tables have none.

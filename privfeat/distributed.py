@@ -29,8 +29,8 @@ from privfeat.core.sums.processes import Team, all_processes
 
 __all__ = ["all_processes", "initialize"]
 
-# JAX aborts a process, without a word of its charge, which works so long on its own
-# after another was killed.
+# So long after another process was killed, JAX aborts one that still works alone, and
+# says nothing of its charge.
 _HEARTBEAT_SECONDS = 300
 _OWN_HOST = ("localhost", "127.0.0.1", "[::1]")
 

@@ -177,3 +177,59 @@ RESTRICTED = {
     "secrets": {"privfeat/core/noise/keys.py"},
     "sqlite3": {"privfeat/core/ledger/stores/sqlite_store.py"},
 }
+
+# What audited files outside the core may import of its noise and its ledger. They are
+# handed a mechanism: tests/core/test_private_fit.py holds that only `private_fit` makes
+# one, and charges.
+FROM_NOISE_AND_LEDGER = {
+    "privfeat.core.ledger.privacy_ledger.PrivacyLedger",
+    "privfeat.core.ledger.runs.newest_checkpoint",
+    "privfeat.core.noise.exact.check_planned",
+    "privfeat.core.noise.gaussian_mechanism.GaussianMechanism",
+    "privfeat.core.noise.keys.KeyStream",
+    "privfeat.core.noise.keys.SharedKeys",
+    "privfeat.core.noise.observation.Sampler",
+    "privfeat.core.noise.release.Release",
+}
+# These draw what is no noise: coins, a number of runs, and rows that try a bound.
+DRAWING = {
+    "privfeat/networks/training/adaptive.py",
+    "privfeat/selection/runs.py",
+    "privfeat/selection/search.py",
+}
+# The files beside them that audited files use, and why they are not audited.
+NOT_AUDITED = {
+    *(f"privfeat/{room}/__init__.py" for room in ("data", "metrics", "persistence")),
+    *(f"privfeat/{room}/__init__.py" for room in ("networks/layers", "preprocessing")),
+    # names, texts, parameters and documents: of no record
+    "privfeat/_encoding.py",
+    "privfeat/_version.py",
+    "privfeat/data/networks.py",
+    "privfeat/linear/parameters/docs.py",
+    "privfeat/networks/docstrings.py",
+    "privfeat/networks/timm_names.py",
+    "privfeat/networks/training/defaults.py",
+    "privfeat/persistence/model_folder.py",
+    "privfeat/persistence/written.py",
+    "privfeat/pipeline/view.py",
+    # numbers made of releases, public facts and sizes
+    "privfeat/_memory.py",
+    "privfeat/linear/intervals.py",
+    "privfeat/linear/parameters/prior.py",
+    "privfeat/metrics/classification.py",
+    "privfeat/metrics/intervals.py",
+    "privfeat/metrics/regression.py",
+    "privfeat/networks/training/memory.py",
+    "privfeat/networks/training/optimizers.py",
+    *(f"privfeat/solvers/{name}.py" for name in ("intercepts", "levels", "optimizers")),
+    *(f"privfeat/solvers/{name}.py" for name in ("prior", "prior_least_squares")),
+    *(f"privfeat/solvers/{name}.py" for name in ("public", "spectrum", "systems")),
+    # checks: they refuse, or warn the owner, and hand on no record
+    "privfeat/data/schema.py",
+    "privfeat/data/sharing.py",
+    "privfeat/data/splits.py",
+    "privfeat/data/writing/writer.py",
+    "privfeat/estimation/bases.py",
+    "privfeat/estimation/names.py",
+    "privfeat/selection/ahead.py",
+}

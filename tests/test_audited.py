@@ -5,6 +5,7 @@ import json
 import re
 
 from tests.audited import CORE, ROOT, audited_files, core_files, files_beyond, stages
+from tests.rules import DRAWING, FROM_NOISE_AND_LEDGER, NOT_AUDITED
 
 # It shows exact sums to their owner.
 NOT_RELEASED = {"privfeat/audit/recorder.py"}
@@ -53,6 +54,35 @@ def test_whoever_draws_noise_or_sums_records_is_listed():
         if file not in listed and deciding & set(imported(file))
     }
     assert unlisted == NOT_RELEASED
+
+
+def test_no_audited_file_goes_around_the_core():
+    """Of its noise and its ledger they use what a fit hands them, and nothing else."""
+    rooms = ("privfeat.core.noise.", "privfeat.core.ledger.")
+    found, drawing = set(), set()
+    for file in files_beyond():
+        # `from a import b` gives `a.b` and `a`, of which the first is used
+        names = {name for name in imported(file) if name.startswith(rooms)}
+        names -= {name.rpartition(".")[0] for name in names}
+        if any(name.startswith("privfeat.core.noise.draws") for name in names):
+            drawing.add(file.relative_to(ROOT).as_posix())
+        found |= {n for n in names if not n.startswith("privfeat.core.noise.draws")}
+    assert found == FROM_NOISE_AND_LEDGER
+    assert drawing == DRAWING
+
+
+def test_what_audited_files_use_is_audited_or_need_not_be():
+    """A new helper is listed for auditors, or in ``NOT_AUDITED``: somebody decides."""
+    used = {
+        file
+        for name in {name for path in audited_files() for name in imported(path)}
+        if name.startswith("privfeat.")
+        for place in [ROOT.joinpath(*name.split("."))]
+        for file in (place.with_suffix(".py"), place / "__init__.py")
+        if file.is_file() and file.read_text().count("\n") > 1
+    }
+    unlisted = used - {*audited_files()}
+    assert {file.relative_to(ROOT).as_posix() for file in unlisted} == NOT_AUDITED
 
 
 def test_every_accepted_mutant_is_of_a_line_that_is_there():

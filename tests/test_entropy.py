@@ -32,7 +32,7 @@ FRESH = {
     "linear/test_rows.py code": "that the fit is refused",
     "old_models.py made": "that a saved model is read, whatever it holds",
     "test_compilation.py code": "which files are left",
-    "walk.py fits": "the way of a fit, not what it releases",
+    "walk.py calls": "the way of a fit, not what it releases",
     "networks/dying.py make_classifier": "that a killed fit goes on for one charge",
 }
 

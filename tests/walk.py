@@ -1,6 +1,6 @@
-"""The way that a fit takes through the files: ``python tests/walk.py``.
+"""The way of a fit and of an extraction through the files: ``python tests/walk.py``.
 
-A second fit is followed, so that nothing is imported or compiled any more. A move is a
+A second call is followed, so that nothing is imported or compiled any more. A move is a
 call, or the return from one, after which another file of privfeat is at work; checks of
 single parameters (``_checks.py``) are left out. Code between them that is not ours, as
 of a decorator, is passed through.
@@ -11,8 +11,13 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
@@ -60,7 +65,7 @@ def walk(call: Callable[[], Any]) -> Walk:
             found.stops.append(file)
 
     def watch(frame: FrameType, event: str, _: Any) -> None:
-        file = _ours(frame)
+        file = _ours(frame.f_code.co_filename)
         if file is None or event not in ("call", "return"):
             return
         if event == "call":
@@ -81,17 +86,21 @@ def walk(call: Callable[[], Any]) -> Walk:
     return found
 
 
-def _ours(frame: FrameType) -> str | None:
-    path = frame.f_code.co_filename
-    if not path.startswith(str(ROOT)):
+@cache
+def _ours(code: str) -> str | None:
+    """Return the path of a file of privfeat from the root; None for other files."""
+    path = Path(code).resolve()
+    if not path.is_relative_to(ROOT):
         return None
-    file = path.removeprefix(f"{ROOT}/")
-    return file if file.startswith("privfeat/") and file not in _LEFT_OUT else None
+    file = path.relative_to(ROOT).as_posix()
+    ours = file.startswith(("privfeat/", "extract/"))
+    return file if ours and file not in _LEFT_OUT else None
 
 
-def fits() -> dict[str, Callable[[], Any]]:
-    """Return the calls that are followed, by what they are called."""
+def calls(folder: Path) -> dict[str, Callable[[], Any]]:
+    """Return the calls that are followed, by name; ``folder`` is for their files."""
     from privfeat import DPFC, DPSGDClassifier
+    from privfeat_extract.cli import main as extract
 
     draw = np.random.default_rng(0)
     X, y = draw.normal(size=(40, 6)), np.arange(40) % 3
@@ -103,35 +112,67 @@ def fits() -> dict[str, Callable[[], Any]]:
         n_iter=2,
         expected_batch_size=8,
     )
+    options = ["--data", _images(folder / "images"), "--out", folder / "out.h5"]
+    options += ["--model", "scattering", "--overwrite", "--quiet"]
     return {
         "DPFC.fit, 2 steps": lambda: linear.fit(X, y),
         "DPSGDClassifier.fit, mlp, 2 steps": lambda: network.fit(X, y),
+        "privfeat-extract, scattering, 8 images": lambda: extract(map(str, options)),
     }
 
 
+def _images(root: Path) -> Path:
+    """Write 8 grey images of two classes in two splits, and return their folder."""
+    from PIL import Image
+
+    for number in range(8):
+        split, name = ("train", "test")[number % 2], "ab"[number // 2 % 2]
+        folder = root / split / name
+        folder.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(number).integers(0, 256, (16, 16), np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return root
+
+
 def main() -> None:
-    """Print how many files, functions and moves each fit takes, and the way itself."""
+    """Print how many files, functions and moves each call takes, and the way itself."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--way", action="store_true", help="print every stop")
     parser.add_argument("--calls", action="store_true", help="print every call")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    for name, call in fits().items():
-        call()
-        found = walk(call)
-        print(
-            f"{name}: {len(found.files)} files, {len(found.functions)} functions, "
-            f"{found.n_moves} moves"
-        )
-        for file, count in Counter(found.stops).most_common():
-            print(f"  {count:4d} {file}")
-        if arguments.way:
-            print("  " + " > ".join(found.stops))
-        if arguments.calls:
-            for depth, file, function in found.calls:
-                print("  " * depth + f"{file}: {function}")
+    with TemporaryDirectory() as folder:
+        for name, call in calls(Path(folder)).items():
+            with redirect_stdout(StringIO()):  # an extraction prints what it wrote
+                call()
+                found = walk(call)
+            _print(name, found, way=arguments.way, calls=arguments.calls)
+
+
+def _print(name: str, found: Walk, *, way: bool, calls: bool) -> None:
+    print(
+        f"{name}: {len(found.files)} files, {len(found.functions)} functions, "
+        f"{found.n_moves} moves"
+    )
+    for file, count in Counter(found.stops).most_common():
+        print(f"  {count:4d} {file}")
+    if way:
+        print("  " + " > ".join(found.stops))
+    if calls:
+        for depth, file, function in found.calls:
+            print("  " * depth + f"{file}: {function}")
+
+
+def _find_packages() -> None:
+    """Make this folder's packages those that are imported, wherever others are."""
+    sys.path.insert(0, str(ROOT))
+    # the folder extract/ is the package privfeat_extract, see pyproject.toml
+    name = "privfeat_extract"
+    spec = spec_from_file_location(name, ROOT / "extract" / "__init__.py")
+    sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(ROOT))
+    _find_packages()
     main()

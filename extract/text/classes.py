@@ -72,6 +72,7 @@ def _read(path: Path) -> list[tuple[Any, Any]]:
 
 
 def _read_csv(path: Path) -> list[tuple[Any, Any]]:
+    """Return label and description, or None, of each row; ExtractError without them."""
     try:
         names = [name for name in _COLUMNS if name in read_schema(path)]
         parts = list(read_table(path, names))

@@ -33,7 +33,7 @@ class EncoderExtractor(TextExtractor):
     what the model does, its row: fillers have no attention.
 
     **No code of others.** Of a folder only configurations, vocabularies and safetensors
-    are read (`checkpoints`), and a model that needs code of its own is refused.
+    are read (`checkpoints`), and a model that brings its own code is refused.
     """
 
     def __init__(self, options: Options, rank: Rank) -> None:

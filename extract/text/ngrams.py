@@ -26,7 +26,7 @@ class NgramExtractor(TextExtractor):
 
     **Source.** Weinberger et al., Feature Hashing for Large Scale Multitask Learning,
     2009, as scikit-learn's ``HashingVectorizer``. Nothing is fitted, neither a
-    vocabulary nor how rare a word is, which would both tell of records. Rows have norm
+    vocabulary nor how rare a word is, which would both reveal records. Rows have norm
     one; a text without a word is a row of zeros.
     """
 

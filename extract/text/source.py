@@ -139,6 +139,7 @@ def _tables(data: Path, splits: Sequence[str] | None) -> dict[str, Path]:
 
 
 def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
+    """Return the texts, classes and users of a table; ExtractError for a bad row."""
     target, users = options.target, options.users
     asked = {"--text": options.text, "--target": [target], "--users": [users]}
     names = {name: option for option, of in asked.items() for name in of if name}
@@ -191,6 +192,7 @@ def _label(value: Any) -> str:
 
 
 def _user(value: Any, name: str) -> str:
+    """Return the user of a row as text; ExtractError if it names none."""
     try:
         user = "" if value is None or value != value else user_of(str(value))
     except ValueError as error:

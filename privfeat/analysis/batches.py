@@ -89,6 +89,8 @@ def noise_by_batch_size(
 def _least_noise(
     sampling_prob: float, n_iter: int, epsilon: float, delta: float
 ) -> float:
+    """Return the smallest noise multiplier, to 0.001, that meets the budget."""
+
     def affordable(noise: float) -> bool:
         settings = TAN(sampling_prob, noise, n_iter)
         return settings.epsilon(delta, accountant="rdp") <= epsilon

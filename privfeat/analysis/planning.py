@@ -225,6 +225,7 @@ def make(
 def _estimator_outlook(
     estimator: Any, n_samples: int, n_features: int, n_classes: int
 ) -> EstimatorOutlook:
+    """Return what a fit would release, its expected accuracy loss and its memory."""
     name = type(estimator).__name__
     releases = estimator.planned(n_features).releases
     # their mean, weighted by precision, has the sum of all precisions

@@ -140,6 +140,7 @@ def _in_words(before: ArrayLike, after: ArrayLike) -> str:
 
 
 def _logarithms(name: str, rates: ArrayLike, n_classes: int) -> NDArray[np.float64]:
+    """Return the logarithms of checked rates, of shape (n_classes,)."""
     values = np.asarray(rates)
     if values.dtype.kind not in "iuf" or values.shape != (n_classes,):
         raise ValueError(

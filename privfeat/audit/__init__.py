@@ -1,4 +1,4 @@
-"""Does a fit keep its promise? Tests for any estimator, on data that need no privacy.
+"""Tests whether a fit keeps its privacy statement, on data that need no privacy.
 
 ``replay``: two fits on neighbouring data, and how far each exact sum moves.
 ``noise_check``: whether the noise has the declared size, and is drawn anew.

@@ -195,7 +195,7 @@ def repetition_p_value(calls: Sequence[Recorded]) -> float:
 
 
 def _blocks(call: Recorded) -> list[NDArray[np.float64]]:
-    """Return parts of a release with draws of their own: rows, if not symmetric."""
+    """Return parts of a release that are drawn apart: rows, if not symmetric."""
     if call.release.symmetric or call.noise.ndim < 2:
         return [independent_draws(call)]
     return list(call.noise.reshape(len(call.noise), -1))

@@ -2,7 +2,7 @@
 
 Tests that are made of classes take regressors as well: a class becomes a target, and a
 prediction the class with the nearest target. It follows from what was fitted, as the
-class of a classifier does: what a fit may tell of a record bounds it alike.
+class of a classifier does: what a fit may reveal of a record bounds it alike.
 """
 
 from typing import Any

@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def run_command() -> None:
-    """Run the command line in a process of its own, and end that: the console script.
+    """Run the command line, and end the process: the console script.
 
     After an interrupt it ends at once. Threads that compile still run then, and a
     process that waits for them may crash, with another status.
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if args.debug:
                 traceback.print_exception(error)
             noted: list[str] = getattr(error, "__notes__", [])
-            # of a charge, and of checkpoints; libraries add notes of their own
+            # of a charge, and of checkpoints; libraries add other notes
             ends = ("its budget is spent.", "charged again.", *terminal.COSTS)
             cost = [note for note in noted if note.endswith(ends)]
             told = estimators.as_options(describe(error), args)

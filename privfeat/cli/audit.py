@@ -23,7 +23,7 @@ Throw-away fits: nothing that was fitted is kept, and none of it may be publishe
 figures come from exact data and no budget is charged: no private data may enter."""
 # A public file that is read whole, since canaries are planted among its rows.
 _MOST_ROWS = 20_000
-# A verdict for whoever must not use an estimator: wrong once in a million runs at most.
+# A verdict that an estimator must not be used: wrong in one of a million runs at most.
 _SURE = 0.999999
 # More canaries than records to hide among would be found by their number.
 _MOST_CANARIES = 1000

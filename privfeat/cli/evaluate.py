@@ -86,6 +86,7 @@ def run(args: Namespace) -> None:
 
 
 def _evaluate(args: Namespace, model: Any, checksum: str) -> None:
+    """Evaluate a model on private records, for a charge, and write the result."""
     from privfeat import persistence
     from privfeat.metrics import private_evaluation
     from privfeat.metrics.files import evaluation_json, save_evaluation

@@ -269,6 +269,7 @@ def _provenance(args: Namespace, made: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _audit(path: str | None) -> dict[str, Any] | None:
+    """Return the JSON object of an audit; CommandError if the file holds none."""
     if path is None:
         return None
     try:

@@ -106,6 +106,6 @@ def run(args: Namespace) -> None:
 
 
 def _told(result: "SanityResult") -> dict[str, Any]:
-    """Return what JSON tells of a test."""
+    """Return the result of a test as the JSON document has it."""
     names = ("name", "passed", "mean", "limit", "margin", "chance", "must_stay_below")
     return {name: getattr(result, name) for name in names} | {"values": result.values}

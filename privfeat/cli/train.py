@@ -67,6 +67,7 @@ def run(args: Namespace) -> None:
 
 
 def _run(args: Namespace, begun: list[Any]) -> None:
+    """Train a network on the images of a command, and save it."""
     from privfeat import DPSGDClassifier, persistence
     from privfeat.data.users import read_users
 

@@ -133,7 +133,7 @@ class PrivateFit:
     ) -> Iterator["PrivateFit"]:
         """Let the body draw; its first release charges the fit, else its end.
 
-        A selection is charged at once: its runs draw by mechanisms of their own. The
+        A selection is charged at once: each of its runs has its own mechanism. The
         charge has the ``name`` of the estimator's class if no other is given. Settings
         under which no mechanism would draw, and a budget without room, are refused
         before the body.

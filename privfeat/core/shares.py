@@ -67,8 +67,8 @@ def joined_plans(whole: ReleasePlan, parts: Mapping[str, ReleasePlan]) -> Releas
 
     Notes
     -----
-    A release of noise multiplier ``m`` is ``1/m``-GDP, whatever a part says of its own
-    cost. So all of them compose adaptively to ``mu``-GDP with ``mu**2 = sum count /
+    A release of noise multiplier ``m`` is ``1/m``-GDP, whatever a part says that it
+    costs. So all of them compose adaptively to ``mu``-GDP with ``mu**2 = sum count /
     m**2`` (Dong, Roth & Su 2022, Corollary 2), which must be no more than that of
     ``whole``.
     """

@@ -1,4 +1,4 @@
-"""What is legal in a fit, and weakens its privacy: told to its owner, in a warning."""
+"""Warnings to the owner of a fit of choices that are legal and weaken its privacy."""
 
 import math
 

@@ -93,6 +93,7 @@ class FolderImages(LazyImages):
         self._decode = partial(squared, size=size, mode=mode)
 
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return images by their numbers, decoded in threads, (n, height, ...)."""
         images = np.empty((len(numbers), *self.shape[1:]), np.uint8)
         places = [Path(self.root, self.files[number]) for number in numbers]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -136,6 +137,7 @@ class StoredImages(LazyImages):
             self[start : start + few]
 
     def _read(self, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+        """Return images by their numbers; FeatureFileError if the file was changed."""
         with refused_if_damaged(self.path, _MUST, "Copy it again."):
             if self._pid != os.getpid():
                 same = self.written in (None, _written(self.path))

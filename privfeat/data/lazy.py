@@ -231,6 +231,7 @@ class LazyFeatures(OnDisk):
         self._closed = True
 
     def _open(self) -> list[Part]:
+        """Return the parts that hold the rows, opened anew in a forked process."""
         if self._closed:
             raise FeatureFileError(
                 f"{self.path} must be open, but was closed. Read the features inside "

@@ -1,4 +1,4 @@
-"""Whether two files hold features that were made in one way."""
+"""Whether the features of two files were made in the same way."""
 
 import hashlib
 from collections.abc import Iterable, Mapping

@@ -85,6 +85,7 @@ class FeatureSplit:
         return f"FeatureSplit({self.name!r}, shape={self.features.shape})"
 
     def _read(self, column: str) -> NDArray[Any]:
+        """Return a whole column of the split, read-only, if its checksum is right."""
         path, (shape, dtype) = self.features.path, self.columns[column]
         with refused_if_damaged(path):
             name = f"{self.name}/{column}"
@@ -152,7 +153,7 @@ class FeatureFile(Mapping[str, FeatureSplit]):
 
     @property
     def origin(self) -> dict[str, Any]:
-        """How the features were made: of ``metadata`` what tells of no record."""
+        """How the features were made, of ``metadata``: no record decides it."""
         return {name: self.metadata[name] for name in ORIGIN if name in self.metadata}
 
     def __getitem__(self, name: str) -> FeatureSplit:

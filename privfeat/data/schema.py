@@ -69,7 +69,7 @@ def require_free(path: Path, *, overwrite: bool) -> None:
 
 
 def shown(name: str, values: Mapping[str, Any]) -> str:
-    """Return a value for a message, unless it may tell of records: then a word."""
+    """Return a value for a message, unless it may reveal records: then "another"."""
     public = name in (*ORIGIN, "class_names", "data", "dtype", "limit", "splits")
     public |= name == "shard count" or "/" in name  # the type of a column
     return repr(values.get(name)) if public or name not in values else "another"

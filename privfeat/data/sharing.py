@@ -48,7 +48,7 @@ def check_apart(public: Any, X: Any, *, name: str = "public") -> None:
     if getattr(own, "chosen_by", ()):
         raise ValueError(
             f"{name} must not be chosen by private records, got a split without their "
-            "near-duplicates. Which rows are missing tells of them: pass the whole "
+            "near-duplicates. The missing rows reveal them: pass the whole "
             f"split, or drop {name}."
         )
     if public is X or _share(own, X):

@@ -131,7 +131,7 @@ def csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
             read, refused = _rows(reader, _ROWS)
             n_lines += len(read)
             rows = [row for row in read if row]  # lines without anything
-            # a quote that nobody closed would swallow the records after it
+            # a quote without an end would swallow the records after it
             refused = refused or reader.line_num != n_lines
             if refused or any(len(row) != len(header) for row in rows):
                 raise _no_csv(path)
@@ -196,6 +196,7 @@ def _arrays(path: str | Path) -> Part:
 
 
 def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+    """Yield the parts of an Arrow table; ValueError, without a value, if damaged."""
     batches = _arrow_file(path, names)[1]
     while True:
         part, refused = _arrow_part(batches, names)

@@ -1,4 +1,4 @@
-"""Whose file is whose: the table of users that every command reads."""
+"""The users of files: the table that every command reads."""
 
 import re
 import string
@@ -93,7 +93,7 @@ def read_users(path: str | Path, files: Sequence[str]) -> list[str]:
 def name_of(value: str) -> str:
     """Return a value of a table as all spellings of one name have it.
 
-    Spaces around it make no other name, nor does an accent that is a letter of its own.
+    Spaces around it make no other name, nor does an accent that is a separate letter.
     """
     return unicodedata.normalize("NFC", value).strip()
 
@@ -101,7 +101,7 @@ def name_of(value: str) -> str:
 def user_of(text: str | bytes) -> str:
     """Return the name of a user; of what stands for a missing one, the empty text.
 
-    Rows of nobody known, taken for those of one user, would have less protection. So
+    Rows without a user, taken for those of one user, would have less protection. So
     would those of one user under two names: signs that are drawn alike are one, those
     that are drawn as nothing are left out, and 7.0 is 7, as files with gaps have it.
     Signs that this Python does not know, or that are private, are drawn: they stay.

@@ -1,4 +1,4 @@
-"""What estimators share, and nothing that decides a statement.
+"""What estimators of all kinds share.
 
 ``bases`` declares what a constructor takes. ``inputs`` checks what ``fit`` is given,
 and says which records of a user count. ``labels`` turns ``y`` into a problem of classes

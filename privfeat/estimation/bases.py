@@ -169,6 +169,7 @@ class ShowsPrivacy:
         return lambda: inner() + self._privacy_html()
 
     def _privacy_html(self) -> str:
+        """Return the statement as HTML, empty before a fit."""
         statement = getattr(self, "privacy_", None)
         if statement is None:
             return ""

@@ -32,7 +32,7 @@ def try_what_stands_beside() -> None:
             if later is None:
                 continue
             given = known.get("params", known.get("fit_params", {}))
-            if given:  # those that nobody asks for who is left, are refused
+            if given:  # what no remaining part asks for is refused
                 asked = get_routing_for_object(later).consumes("fit_transform", given)
                 given = {name: given[name] for name in asked}
             with without_warnings():  # the fit that follows warns
@@ -42,7 +42,7 @@ def try_what_stands_beside() -> None:
 def own_rows(X: Any) -> Any:
     """Return a copy of rows for a trial: a step may write into what it is given.
 
-    The rows of a feature file are read anew, and nobody writes them.
+    The rows of a feature file are read anew, and no step can write them.
     """
     return without_data(X.copy) if hasattr(X, "copy") else X
 

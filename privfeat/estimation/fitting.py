@@ -1,4 +1,4 @@
-"""Around every fit: a copy of its own, what is told before, and code that is kept."""
+"""Around every fit: a copy of its parameters, its announcement, and compiled code."""
 
 import math
 import os
@@ -117,7 +117,7 @@ def _take_over(estimator: Any, copied: Any) -> None:
 
 @contextmanager
 def charged_before() -> Iterator[None]:
-    """Let no public step refuse a number in the body: errors would tell of records."""
+    """Let no public step refuse a number in the body: errors would reveal records."""
     token = _CHARGED.set(True)
     try:
         yield
@@ -237,6 +237,7 @@ def code_of_others() -> AbstractContextManager[None]:
 
 @contextmanager
 def _counted(which: str) -> Iterator[None]:
+    """Count this body as ``kept`` or ``apart`` while it runs."""
     with _lock:
         ours = _cache_is_ours() if which == "kept" else _open["kept"] > 0
         if ours:

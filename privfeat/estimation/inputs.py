@@ -118,7 +118,7 @@ def floats_of(X: Any) -> Any:
 
 
 def is_table(X: Any) -> bool:
-    """Return whether records have columns of their own types."""
+    """Return whether records have a type for each column, as tables have."""
     if isinstance(X, np.ndarray):
         return False
     return any(without_data(hasattr, X, name) for name in ("columns", "dtypes"))

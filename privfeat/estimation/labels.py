@@ -182,6 +182,7 @@ def check_kinds(name: str, labels: NDArray[Any], classes: NDArray[Any]) -> None:
 
 
 def _check_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Return the classes as an array, or raise ValueError."""
     known = _plain(np.asarray(classes))
     if known.ndim != 1 or (known.dtype.kind == "f" and not np.all(np.isfinite(known))):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Names of columns that a parameter has beside those of X."""
+"""Names of columns in parameters, compared with those of X."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -60,8 +60,8 @@ def check_classes(param: str, table: Any, classes: Sequence[Any]) -> None:
 def check_own_order(param: str, value: Any, own: Any, classes: Sequence[Any]) -> None:
     """Raise ValueError if a list goes by the classes, and their order is another.
 
-    ``own``, what ``classes=`` was given, may have an order of its own, in which nothing
-    is taken. What has the names of the classes is not taken by place.
+    ``own``, what ``classes=`` was given, may have another order, in which nothing is
+    taken. What has the names of the classes is not taken by place.
     """
     named = hasattr(value, "coef_") or isinstance(value, Mapping)
     named = named or (hasattr(value, "iloc") and {*value.index} == {*classes})

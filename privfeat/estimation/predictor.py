@@ -50,6 +50,7 @@ def unit_rows(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _sparse_unit_rows(features: csr_array) -> csr_array:
+    """Return rows of norm one, or zero, of the same sparsity."""
     rows, counts = features.copy(), np.diff(features.indptr)
     row_of = np.repeat(np.arange(len(counts)), counts)
     largest = np.zeros(len(counts))

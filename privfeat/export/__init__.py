@@ -1,4 +1,4 @@
-"""Fitted models for the world outside: ONNX, safetensors, the hub and MLflow.
+"""Fitted models for other programs: ONNX, safetensors, the hub and MLflow.
 
 What each writes holds released numbers and what a statement covers or assumes public:
 no seed, no ledger, no path, no user, no number of records (``docs/what-leaves.md``).

@@ -87,6 +87,7 @@ class Graph:
         return model
 
     def _named(self, value: str | ArrayLike) -> str:
+        """Return the name of a value; an array becomes a constant of the graph."""
         from onnx import numpy_helper
 
         if isinstance(value, str):
@@ -99,6 +100,7 @@ class Graph:
 
 
 def _value(name: str, dtype: str, shape: list[Any]) -> "ValueInfoProto":
+    """Return the description of an input or output of the graph."""
     from onnx import TensorProto, helper
 
     kinds = {

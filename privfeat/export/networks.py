@@ -155,6 +155,7 @@ def _reshape(graph: Graph, values: Any, _: Any, __: Any, shape: Sizes) -> str:
 def _broadcast(
     graph: Graph, values: Any, params: Any, sides: list[Sizes], shape: Sizes
 ) -> str:
+    """Add the nodes that repeat a value to ``shape``."""
     places = params["broadcast_dimensions"]
     kept = [1] * len(shape)
     for place, size in zip(places, sides[0], strict=True):
@@ -166,6 +167,7 @@ def _broadcast(
 
 
 def _convolution(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str:
+    """Add the nodes of a convolution, whose axes ONNX has in another order."""
     x, kernel = values
     found = params["dimension_numbers"]
     x = graph.op("Transpose", x, perm=list(found.lhs_spec))
@@ -217,6 +219,7 @@ def _slice(graph: Graph, values: Any, params: Any, sides: list[Sizes], _: Any) -
 
 
 def _join(graph: Graph, values: Any, params: Any, sides: list[Sizes], _: Any) -> str:
+    """Add the node that joins values; those without records are repeated for each."""
     axis = params["dimension"]
     (name,) = [value for value in values if isinstance(value, str)][:1]
     n_records = graph.op("Shape", name, start=0, end=1)
@@ -232,6 +235,7 @@ def _join(graph: Graph, values: Any, params: Any, sides: list[Sizes], _: Any) ->
 
 
 def _window_sum(graph: Graph, values: Any, params: Any, _: Any, __: Any) -> str:
+    """Add the nodes of sums over windows: ONNX has means of them."""
     sizes, strides = params["window_dimensions"], params["window_strides"]
     first = graph.op("Transpose", values[0], perm=[0, 3, 1, 2])
     mean = graph.op(

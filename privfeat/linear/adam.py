@@ -174,6 +174,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         return super()._plan(problem)
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return one query: the gradients of all steps, each of sampled records."""
         bound = sensitivity.loss_gradient(
             self.clip_norm,
             shape.loss,
@@ -193,6 +194,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return coefficients, (n_outputs, n_columns), after all optimizer steps."""
         from privfeat.core.sums.statistics import exact_gradient
 
         coef = shape.initial_coef(float(self.intercept_init or 0.0))

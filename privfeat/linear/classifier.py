@@ -154,6 +154,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         return label_probabilities(self._loss(multilabel=True), scores)
 
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
+        """Return targets, sizes, queries and public facts, from checked labels."""
         labels = read_labels(y, self.classes, self.max_labels)
         n_classes, max_labels = len(labels.classes), labels.codes.shape[1]
         loss = self._loss(multilabel=labels.multilabel)
@@ -283,6 +284,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
 
 
 def _bounded_rows(features: Any, labels: Any, **options: Any) -> "BoundedRows":
+    """Return the rows of a fit, sparse if ``features`` are."""
     # these import JAX, for fits alone
     if issparse(features):
         from privfeat.linear.rows.sparse import SparseRows

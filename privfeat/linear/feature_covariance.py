@@ -142,6 +142,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gram_noise: MatrixNoise = "symmetric"
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return two queries: the Gram matrix, and the gradient of all steps."""
         radius = self._gram_radius() or self.clip_norm
         step = sensitivity.loss_gradient(
             self.clip_norm,
@@ -178,6 +179,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return coefficients, (n_outputs, n_columns), after preconditioned steps."""
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
         from privfeat.solvers.spectrum import (

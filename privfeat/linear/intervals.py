@@ -148,6 +148,7 @@ class RegressionIntervals(DPLinearModel):
         return float(self.clip_norm) * float(parts)
 
     def _regression(self, noisy_moments: Release) -> "NoisyRegression":
+        """Return the noisy regression of released moments."""
         from privfeat.solvers.regression import NoisyRegression
 
         norm, n_features = float(self.clip_norm), self.n_features_in_
@@ -192,6 +193,7 @@ class RegressionIntervals(DPLinearModel):
         return np.array([*self.coef_, offset][: len(units)]) / units, units
 
     def _released(self) -> "NoisyRegression":
+        """Return the noisy regression of a fit; raise if it can have no intervals."""
         check_is_fitted(self, "coef_")
         if self.prior is not None or Prior.fact in self.privacy_.public:
             raise ValueError(

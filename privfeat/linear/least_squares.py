@@ -106,6 +106,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     _sums_sparse_rows: ClassVar[bool] = True
 
     def _check_parameters(self) -> None:
+        """Check all parameters; ValueError for some beside a center or a prior."""
         super()._check_parameters()
         check_centred(self)
         if self.prior is None:
@@ -128,6 +129,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
         return label_probabilities("squared", scores, weight)
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return queries of the Gram matrix, of class sums, and of ``class_gram``."""
         radius, adjacency = float(self.clip_norm), self.adjacency
         k = shape.max_labels
         stacked = self._products(shape) is not None
@@ -151,6 +153,7 @@ class DPLeastSquares(WeighsClasses, DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return coefficients, (n_outputs, n_columns), of the released system."""
         from privfeat.core.sums import statistics
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.solvers.spectrum import regularized_inverse

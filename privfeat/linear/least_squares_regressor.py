@@ -182,6 +182,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
         return tags
 
     def _problem(self, y: Any, n_features: int) -> LinearProblem:
+        """Return targets cut to their bounds, in [-1, 1], sizes and public facts."""
         y = without_data(column_or_1d, y, warn=True)
         if y.dtype.kind not in "biuf":
             y = without_data(y.astype, np.float64)
@@ -229,6 +230,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
         )
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return queries of the moments, and of residual sums for more steps."""
         bound = sensitivity.gram(self._row_norm(), self.adjacency)
         if (n_steps := int(self.n_iter) - 1) == 0:
             return [Query("moments", bound)]
@@ -241,6 +243,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return coefficients, (1, n_columns), corrected by residual sums."""
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
 
         with phase("moments"):

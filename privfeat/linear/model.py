@@ -210,6 +210,7 @@ class DPLinearModel(PrivateEstimator, ABC):
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
+        """Return all queries with their noise, checked against the arithmetic."""
         queries = problem.queries
         if self.max_group_size is not None:
             clipped = CLIPPED_SUMS if self._clips_users() else ()

@@ -107,6 +107,7 @@ class DPNearestMean(DPLinearClassifier):
         return tags
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return one query: the gradient at zero, which contrasts the classes."""
         bound = sensitivity.loss_gradient(
             self.clip_norm,
             "softmax",
@@ -123,6 +124,7 @@ class DPNearestMean(DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return scaled directions of the noisy contrasts, (n_outputs, n_columns)."""
         from privfeat.core.sums.statistics import exact_gradient
 
         start = np.zeros((shape.n_outputs, shape.n_columns))

@@ -117,6 +117,7 @@ class DPNewton(DPLinearClassifier):
     }
 
     def _queries(self, shape: Shape) -> list[Query]:
+        """Return queries of gradients, Hessians, and for softmax a Gram matrix."""
         radius, n_iter = float(self.clip_norm), int(self.n_iter)
         bounds = (radius, shape.loss, shape.n_outputs, self.adjacency)
         gradient = sensitivity.loss_gradient(*bounds, self._gradient_bound(shape))
@@ -136,6 +137,7 @@ class DPNewton(DPLinearClassifier):
         return queries
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
+        """Return name and residual bound of gradients in a stack, else None."""
         # no two records move both the most, unless gradients are clipped further
         residual = self._residual_bound(shape)
         stacks = (
@@ -150,6 +152,7 @@ class DPNewton(DPLinearClassifier):
     def _solve(
         self, rows: "BoundedRows", mechanism: "GaussianMechanism", shape: Shape
     ) -> NDArray[np.float64]:
+        """Return coefficients, (n_outputs, n_columns), after all Newton steps."""
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
 
         bound, residual = self._gradient_bound(shape), self._residual_bound(shape)

@@ -1,4 +1,4 @@
-"""Private evaluation: what a model is worth on test records that are people too.
+"""Private evaluation: figures of a model on test records, which are protected too.
 
 A test set is private as a training set is. Its figures are made of one or two releases
 of noisy sums, charged to a budget of the test records, each with an interval that holds

@@ -1,4 +1,4 @@
-"""Private evaluation of a model on test records: a test set is people too."""
+"""Private evaluation of a model on test records, which are protected as well."""
 
 from typing import Any
 
@@ -174,8 +174,8 @@ def evaluation_of_predictions(
 ) -> Evaluation:
     """Measure predictions of private test records, as `private_evaluation` does.
 
-    Whoever hands them over sees to it that the prediction of a record depends on that
-    record and the model alone: not on the other rows of a call, or on a scaler that was
+    The caller has to make sure that the prediction of a record depends on that record
+    and the model alone: not on the other rows of a call, or on a scaler that was
     fitted to the test set. The statement assumes it.
 
     Parameters

@@ -128,8 +128,8 @@ def record_by_record(
     one core, and predicts each by itself; a `PrivatePipeline`, which does that with its
     own steps, gets all at once; any other one gets one row at a time. Its ``method``
     returns finite numbers, a row of them or one for each record, and ``shorten`` makes
-    an array of several, row by row. ``charged``: an error would tell of a record after
-    the charge, so a number that is not finite counts as 0.
+    an array of several, row by row. With ``charged`` a number that is not finite counts
+    as 0: after the charge an error would reveal a record.
 
     ValueError if a prediction is not finite, unless ``charged``, or there is not one
     for each record.

@@ -100,6 +100,7 @@ class DPSGDClassifier(ScoredClassifier, DPSGDModel):
             raise ValueError(f"vote must be 'mean' or 'majority', got {self.vote!r}.")
 
     def _problem(self, y: Any) -> Problem:
+        """Return codes of the classes, (n_samples,), the classes and public facts."""
         self._check_vote()
         labels = array_of(y)
         if labels.ndim != 1:

@@ -268,6 +268,7 @@ class DPSGDParameters(PrivateEstimator):
         keys: KeyStream,
         shapes: list[tuple[int, ...]],
     ) -> Optimizer:
+        """Return the optimizer of the fit, with what its parameters leave open."""
         optimizer, rate = self.optimizer, self.learning_rate
         if optimizer is None:
             optimizer = _DEFAULT_OPTIMIZERS[unit]

@@ -40,6 +40,7 @@ class DPSGDRegressor(ScoredRegressor, DPSGDModel):
         return scores if self.n_outputs_ > 1 else scores[:, 0]
 
     def _problem(self, y: Any) -> Problem:
+        """Return targets as float32, (n_samples, n_outputs), and public facts."""
         check_columns(y=y)
         given = array_of(y)
         if given.dtype.kind == "c":

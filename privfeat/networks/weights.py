@@ -192,6 +192,7 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
 
 
 def _read(weights: Weights) -> Mapping[str, Any]:
+    """Return weights by their names, read from a file if they are a path."""
     if isinstance(weights, Mapping):
         return weights
     require("a file of weights", "safetensors", extra="train")

@@ -81,7 +81,7 @@ def written_pipeline(pipeline: Any) -> Written:
     ):
         written = written_model(step) if is_ours(step) else _written_public(name, step)
         entry = {"name": name, "estimator": type(step).__name__, **written.entry}
-        if private:  # budgets of steps are parts of its own
+        if private:  # budgets of steps are parts of the pipeline's
             entry.pop("privacy", None)
             for key in SET_BY_PIPELINE:
                 entry["params"].pop(key, None)
@@ -202,6 +202,7 @@ def made_public(path: PathLike, saved: SavedModel) -> Any:
 
 
 def _written_public(name: str, step: Any) -> Written:
+    """Return what is written of a public step; TypeError if it cannot be saved."""
     from sklearn.utils.validation import check_is_fitted
 
     if not is_from(PUBLIC.get(type(step).__name__), step):
@@ -234,6 +235,7 @@ def _columns_of(estimator: Any) -> Written:
 def _checked_public(
     path: PathLike, entry: dict[str, Any], arrays: Arrays
 ) -> SavedModel:
+    """Return a public step that was read; raise an error if it was damaged."""
     kind, fitted = entry["estimator"], dict(entry["fitted"])
     if not (arrays.keys() <= {_NAMES} and fitted.keys() <= {_COUNT}):
         raise damaged(path, "the fitted attributes are not those of a step")

@@ -154,6 +154,7 @@ def _named(
     features: Mapping[str, Any] | None,
     table: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
+    """Return names of classes, features and columns as JSON text can hold them."""
     names = None if class_names is None else check_class_names(class_names)
     return as_text(
         {

@@ -46,6 +46,7 @@ def _columns(table: Mapping[str, Any]) -> list["Column"]:
 
 
 def _check_columns(own: list["Column"], found: list["Column"]) -> None:
+    """Raise ValueError unless both declare the same columns, in one order."""
     for column, other in zip(own, found, strict=False):
         if column.name != other.name:
             raise ValueError(

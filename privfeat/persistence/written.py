@@ -1,4 +1,4 @@
-"""What is written of one fitted estimator: JSON and arrays, without what stays home.
+"""What is written of one fitted estimator: JSON and arrays, without seed or ledger.
 
 And what a folder says beside the model: names of classes, features and columns.
 """

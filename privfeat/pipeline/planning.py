@@ -182,6 +182,7 @@ def check_step_names(steps: Sequence[Step], X: Any) -> None:
 
 
 def _planned(step: Step, width: int, labels: KnownLabels | None) -> ReleasePlan:
+    """Return the plan of a private step for rows of ``width`` numbers."""
     sampling = step.estimator.get_params(deep=False).get("sampling_prob", 1.0)
     if sampling != 1.0:
         raise UnsupportedEventError(

@@ -79,7 +79,7 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
 
     ``charged`` is whether the step is private, or comes after a private one, or takes
     numbers within `charged_before`. Then no value of a record is an error, which would
-    tell of it after the charge: a record of which the step makes a number that is not
+    reveal it after the charge: a record of which the step makes a number that is not
     finite, or nothing, gets a row of zeros. TypeError or ValueError if the step does
     not return one row for each record, or refuses one, unless ``charged``.
 
@@ -150,6 +150,7 @@ def _finite(rows: Any) -> Any:
 
 
 def _transformed(step: Step, rows: Any) -> Any:
+    """Return one row for each record, or raise ValueError."""
     made = without_data_of_others(step, step.estimator.transform, rows)
     found = made if sparse.issparse(made) else array_of(made)
     if found.ndim != 2 or found.shape[0] != number_of(rows):

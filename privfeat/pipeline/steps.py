@@ -95,7 +95,7 @@ def read_steps(steps: Any) -> list[Step]:
 
     TypeError for a step that would learn from the records unaccounted; the message
     names it and what to pass instead. ValueError if names are no names, or a private
-    step has a budget of its own.
+    step was given a budget.
     """
     if not isinstance(steps, Sequence) or not all(
         isinstance(one, tuple) and len(one) == 2 for one in steps
@@ -137,6 +137,7 @@ def read_steps(steps: Any) -> list[Step]:
 
 
 def _read(name: str, given: Any) -> Step:
+    """Return a step that is private or public; raise TypeError for any other."""
     kind = type(given).__name__
     if not hasattr(given, "get_params") or isinstance(given, type):
         raise TypeError(

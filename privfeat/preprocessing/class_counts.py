@@ -81,6 +81,7 @@ class DPClassCounts(PrivateStep):
         self._records(None, y)
 
     def _records(self, X: Any, y: Any) -> tuple[Any, int]:
+        """Return codes, (n_samples,), with the classes, and the number of records."""
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None.")
         column = array_of(y)
@@ -94,6 +95,7 @@ class DPClassCounts(PrivateStep):
     def _learn(
         self, mechanism: GaussianMechanism, records: Any, counted: NDArray[np.bool_]
     ) -> None:
+        """Release the counts of the classes, and set them and their shares."""
         codes, classes = records
         exact = exact_class_counts(codes, counted, len(classes))
         counts = mechanism.release("class_counts", exact).value

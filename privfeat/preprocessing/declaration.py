@@ -96,6 +96,7 @@ def parse_columns(columns: Any) -> tuple[Column, ...]:
 
 
 def _parse(name: Any, said: Any) -> Column:
+    """Return a declared column; TypeError or ValueError if it is declared wrongly."""
     if not isinstance(name, str):
         raise TypeError(f"columns must have names of text, got {name!r}.")
     if not isinstance(said, Mapping):
@@ -155,6 +156,7 @@ def _bounds(
 
 
 def _categories(name: str, said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the categories of a column as texts, or raise ValueError."""
     given = said.get("categories")
     listed = given if isinstance(given, list | tuple) else []
     texts = [_as_category(value) for value in listed]
@@ -170,6 +172,7 @@ def _categories(name: str, said: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _absent_values(name: str, kind: str, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts and the numbers that mean a missing value."""
     given = said.get("missing_values", [])
     if not isinstance(given, list | tuple) or not all(
         isinstance(value, str) or math.isfinite(_as_number(value)) for value in given

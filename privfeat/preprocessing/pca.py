@@ -132,6 +132,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         return check_real("clip_norm", norm, low=CLIP_RANGE[0], high=CLIP_RANGE[1])
 
     def _center(self, n_features: int) -> Floats:
+        """Return the public center, of shape (n_features,), or raise ValueError."""
         if self.center is None:
             return np.zeros(n_features)
         center = np.asarray(self.center, np.float64)
@@ -162,6 +163,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         records: NDArray[Any],
         counted: NDArray[np.bool_],
     ) -> None:
+        """Release the Gram matrix of centred rows, and set its first directions."""
         n_features = records.shape[1]
         center = self._center(n_features)
         rows = BoundedRows(

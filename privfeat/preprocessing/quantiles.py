@@ -171,6 +171,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         records: NDArray[Any],
         counted: NDArray[np.bool_],
     ) -> None:
+        """Release counts of cells by column, and set the quantiles that follow."""
         n_features, sizes = records.shape[1], self._sizes()
         totals = []
         # one by one: copies of all columns might have no room

@@ -155,6 +155,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return column_bounds(bounds, n_features)
 
     def _given_bounds(self, n_features: int) -> tuple[Floats, Floats]:
+        """Return lower and upper bounds of all columns, or raise ValueError."""
         if self.bounds is None:
             raise ValueError(
                 "bounds must be the least and the greatest value that everyone knows "
@@ -189,6 +190,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         records: NDArray[Any],
         counted: NDArray[np.bool_],
     ) -> None:
+        """Release count, sums and squares, and set means and scales that follow."""
         n_features = records.shape[1]
         low, high = self.bounds_of(n_features)
         *scales, shift = self._scales(n_features)

@@ -149,6 +149,7 @@ def _read(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _numbers(column: Column, values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a column as float64, NaN where a value is missing; raise for others."""
     kind = values.dtype.kind
     if kind in "fO":
         _refuse_rounded(column, values)

@@ -197,6 +197,7 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
         return np.asarray(self.estimator.predict(X))
 
     def _plan(self) -> ReleasePlan:
+        """Return the plan: the gap of confidence and accuracy, once in each step."""
         n_iter = check_int("n_iter", self.n_iter, low=1, high=20)
         gap = confidence_gap(self.adjacency, len(self.estimator.classes_))
         return plan_releases(
@@ -221,6 +222,7 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
         codes: NDArray[np.intp],
         mechanism: GaussianMechanism,
     ) -> float:
+        """Return the temperature at which the released gap changes its sign."""
         correct = log_p.argmax(axis=1) == codes
         n_classes = len(self.estimator.classes_)
         low, high = LOG_RANGE
@@ -259,6 +261,7 @@ def labelled_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, NDArray[np.intp]
 def _likeliest_temperature(
     log_p: NDArray[np.float64], codes: NDArray[np.intp]
 ) -> float:
+    """Return the temperature of the smallest log loss, which has no noise."""
     rows = np.flatnonzero(codes >= 0)
 
     def loss(log_temperature: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether an audit is of the estimator of a model, and what was other in it."""
+"""Whether an audit is of the estimator of a model, and how the two differ."""
 
 import ast
 from collections.abc import Mapping

@@ -31,6 +31,7 @@ def columns_of(table: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _row(name: str, said: Mapping[str, Any], is_target: bool) -> dict[str, str]:
+    """Return what the report shows of one declared column."""
     kind = said["kind"]
     predicted = "target" if "bounds" in said else "class"
     ends = " to ".join(map(str, said.get("bounds", ())))

@@ -58,6 +58,7 @@ def features_in_words(
 
 
 def _made(origin: Mapping[str, Any] | None, *, table: bool) -> str:
+    """Return the sentences that say how the features were made."""
     if table:
         return _TABLE
     origin = origin or {}

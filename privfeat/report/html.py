@@ -162,6 +162,7 @@ def _several(statement: PrivacyStatement) -> list[dict[str, Any]]:
 
 
 def _release(record: ReleaseRecord) -> dict[str, Any]:
+    """Return what the report shows of one release."""
     step, _, name = record.name.rpartition(".")
     what = RELEASES.get(name, named(name))
     return {

@@ -32,8 +32,8 @@ class PageServer(ThreadingHTTPServer):
     """A server of one page, which ``render`` makes.
 
     A `PrivacyError` of ``render`` is shown in its place. Port 0 is any that is free;
-    OSError if the port is taken. Whoever knows the ``url``, on this machine, may read
-    the page.
+    OSError if the port is taken. Everyone on this machine who knows the ``url``
+    may read the page.
     """
 
     daemon_threads = True

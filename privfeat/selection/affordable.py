@@ -52,6 +52,7 @@ def check_affordable(
 
 
 def _check(ledger: PrivacyLedger, fits: list[PrivacyStatement]) -> None:
+    """Raise BudgetExceededError unless the budget covers all fits together."""
     budget = ledger.budget
     for fit in fits:
         check_covered(budget, fit)

@@ -1,4 +1,4 @@
-"""A search of scikit-learn with a ledger, seen before the first of its fits.
+"""Check a search of scikit-learn with a ledger before the first of its fits.
 
 scikit-learn asks for all folds before it fits in the first, and charges one by one:
 what a later fit would meet costs the charges of those before. So the folds look at

@@ -184,6 +184,7 @@ def _cost_of(estimator: Any) -> tuple[float, float, Adjacency]:
 
 
 def _refuse_budgets(distributions: Any) -> None:
+    """Raise UnsupportedEventError if a search draws what decides its cost."""
     listed = distributions if isinstance(distributions, list) else [distributions]
     pairs = [pair for one in listed for pair in one.items()]
     names = {name.rpartition("__")[2] for name, _ in pairs}

@@ -173,6 +173,7 @@ class Runner:
         return budgeted(candidate, shared, **self._budget())
 
     def _run(self, X: NDArray[Any], y: NDArray[Any], score: Score) -> Run:
+        """Draw a candidate, fit it, check its cost, and return it with its score."""
         seed = self.keys.draw_integer() % 2**32
         (params,) = ParameterSampler(self.candidates, 1, random_state=seed)
         seeded = self.keys.seeded

@@ -107,7 +107,7 @@ def private_cross_val_score(
 
     Notes
     -----
-    **Guarantee.** Each record is dealt into a fold by a secret coin of its own
+    **Guarantee.** Each record is dealt into a fold by its own secret coin
     (`HashKFold`), and with ``groups`` each user. The fits get four fifths of rho, in
     equal parts, and all scores together the rest, as one release. Of a classifier these
     are ``outcomes``: the numbers of records that were predicted right, and wrong, in

@@ -65,7 +65,7 @@ class PriorScores:
     **Weight.** Of two scores with qualities ``p``, ``q`` and correlation ``r`` the best
     linear combination has weights ``p - r q`` and ``q - r p`` over their spreads
     (Fisher's discriminant). If their errors are independent, ``r = p q``; where the
-    Gram matrix tells of more, that counts. All is post-processing of releases.
+    Gram matrix shows a larger one, that counts. All is post-processing of releases.
     """
 
     def __init__(

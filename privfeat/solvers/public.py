@@ -1,4 +1,4 @@
-"""What public rows tell of releases: where a signal is to be expected.
+"""Public rows beside releases: they show in which directions to expect a signal.
 
 All of it is post-processing of releases with noise of known stddev.
 """

@@ -190,7 +190,7 @@ def regularized_inverse(
     not finite.
 
     Where noise has left nothing of an eigenvalue, and ``ridge`` is (nearly) zero, the
-    inverse is zero in that direction: the charge is spent, and a solution is due.
+    inverse is zero in that direction: the charge is spent, so a solution is returned.
 
     By Cholesky where no eigenvalue is below ``-2**-20 ridge``, so that the cut changes
     nothing; else by eigenvectors, ten times the work. These are taken in float32 where

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
-from privfeat.estimation.plain import plain_records, with_floats
+from privfeat.estimation.plain import frame_of, plain_records, with_floats
 
 
 @pytest.mark.parametrize("more", [2.5, None, np.nan, True, Decimal(3), 2**70])
@@ -111,3 +112,24 @@ def test_what_an_object_raises_is_not_shown():
             convert(odd)
         assert "secret" not in str(caught.value)
         assert caught.value.__context__ is None
+
+
+def test_a_table_of_arrow_becomes_one_of_pandas():
+    table = pd.DataFrame({"b": [1, 2], "a": [0.5, None]})
+    arrow = pyarrow.Table.from_pandas(table)
+    pd.testing.assert_frame_equal(frame_of(arrow), table)
+    rows = table.to_numpy()
+    for X in (table, rows, [1.0]):
+        assert frame_of(X) is X
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "nan"])
+def test_a_name_that_reads_as_a_gap_is_refused(name):
+    with pytest.raises(TypeError, match="must hold rows of numbers"):
+        plain_records([{name: 1.0}])
+
+
+@pytest.mark.parametrize("kind", ["M8[ns]", "c16", "V2"])
+def test_what_are_neither_numbers_nor_texts_stays_as_a_step_made_it(kind):
+    made = np.zeros((2, 1), kind)
+    assert with_floats(made) is made

@@ -60,7 +60,7 @@ def run(args: Namespace) -> None:
 
 
 def _nothing(args: Namespace) -> dict[str, Any]:
-    """Return what JSON tells of a plan of nothing."""
+    """Return what the JSON document says without an estimator to plan."""
     from privfeat.analysis.planning import delta_warnings
 
     return {
@@ -83,7 +83,7 @@ def _nothing(args: Namespace) -> dict[str, Any]:
 def _classifiers(
     args: Namespace, found: dict[str, Any], declared: "tables.Declared | None"
 ) -> dict[str, Any]:
-    """Plan every linear classifier; return what JSON tells of them."""
+    """Plan every linear classifier; return their part of the JSON document."""
     from privfeat.analysis.planning import plan
 
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
@@ -107,7 +107,7 @@ def _classifiers(
 
 
 def _of_outlook(outlook: "Outlook") -> dict[str, Any]:
-    """Return what JSON tells of the linear classifiers."""
+    """Return the part of the JSON document on linear classifiers."""
     caution = " ".join(words.caution_of(outlook).split())
     expected = {row.estimator: row.expected_loss for row in outlook.more_data}
     return {
@@ -132,6 +132,7 @@ def _of_outlook(outlook: "Outlook") -> dict[str, Any]:
 
 
 def _of_releases(releases: Any) -> list[dict[str, Any]]:
+    """Return the JSON form of planned releases."""
     return [
         {
             "query": release.query.name,
@@ -143,7 +144,7 @@ def _of_releases(releases: Any) -> list[dict[str, Any]]:
 
 
 def _of_trials(args: Namespace, budget: dict[str, Any], X: Any, y: Any) -> Any:
-    """Try the estimators on public rows; return what JSON tells of that."""
+    """Try the estimators on public rows; return that part of the JSON document."""
     from privfeat.analysis.public_trials import run_trials
 
     terminal.progress(args, "fitting on public features ...")
@@ -183,7 +184,7 @@ def _set_sizes(args: Namespace, declared: "tables.Declared | None") -> None:
 def _regressor(
     args: Namespace, found: dict[str, Any], declared: "tables.Declared | None"
 ) -> dict[str, Any]:
-    """Plan the regressor of a table; return what JSON tells of it."""
+    """Plan the regressor of a table; return its part of the JSON document."""
     from privfeat.cli.shared.estimators import make_estimator
 
     if declared is None or args.public is not None:
@@ -219,7 +220,7 @@ def _open_public(
 
 
 def _network(args: Namespace, found: dict[str, Any]) -> dict[str, Any]:
-    """Plan a network alone; return what JSON tells of it."""
+    """Plan a network alone; return its part of the JSON document."""
     from privfeat.analysis.tan import TAN
 
     if not args.json:
@@ -241,7 +242,7 @@ def _network(args: Namespace, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_batches(args: Namespace) -> dict[str, Any]:
-    """Return what JSON tells of networks, with some batch sizes."""
+    """Return the part of the JSON document on networks, for some batch sizes."""
     from privfeat.analysis.batches import noise_by_batch_size
 
     sizes = [size for size in (128, 512, 2048, 8192) if size <= args.n] or [args.n]

@@ -123,6 +123,7 @@ def _parse(text: str) -> dict[str, Any]:
 
 
 def _planned(values: dict[str, Any]) -> "PlannedFit":
+    """Return the fit that a JSON object describes; CommandError for unknown keys."""
     from privfeat.analysis.budgets.project import PlannedFit
 
     known = [field.name for field in dataclasses.fields(PlannedFit)]

@@ -168,6 +168,7 @@ def _train(args: Namespace, model: Path, words: list[str]) -> None:
 
 
 def _json(args: Namespace, found: Any) -> str:
+    """Return all trials and the chosen one as JSON text."""
     rows = [{**one._asdict(), "accuracy": one.accuracy} for one in found.trials]
     for row in rows:
         if math.isinf(row["clip_norm"]):
@@ -183,6 +184,7 @@ def _json(args: Namespace, found: Any) -> str:
 
 
 def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
+    """Return the trials as a table, with warnings and the command to train with."""
     lines = [
         f"{'':12} {'clip norm':>9} {'rate':>9} {'rate x norm':>11} {'noise':>7} "
         f"{'accuracy':>9}"
@@ -197,7 +199,7 @@ def _text(args: Namespace, found: Any, words: list[str], rows: bool) -> str:
             f"{one.noise_multiplier:7.4g} {one.accuracy:9.4f}{best}"
         )
     lines += [f"warning: {sentence}" for sentence in _warnings(found)]
-    # what private records chose is for the eyes of their owner
+    # what private records chose is shown to their owner alone
     if not rows and not args.tune_on_private_records:
         data = "IMAGES" if args.data is None else args.data
         charged = words_of(args, "ledger", "dataset", "who")

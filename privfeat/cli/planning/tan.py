@@ -137,6 +137,7 @@ def _search(args: Namespace, candidates: list[Any]) -> dict[str, Any]:
 
 
 def _text(found: dict[str, Any]) -> str:
+    """Return the result as text for a terminal."""
     small, more = found["simulation"], found["more_data"]
     warnings = "".join(f"warning: {warning}\n" for warning in found["warnings"])
     known = {row["n_iter"]: row["accuracies"] for row in found.get("simulated", ())}

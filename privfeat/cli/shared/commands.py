@@ -59,7 +59,7 @@ def paid_once(
     when there is a model. A fit that was stopped before its charge begins anew. What
     was charged since and left no checkpoint is refused, as all of other estimators.
     """
-    kept = folder / "unfinished-training"  # a name of its own: it is removed
+    kept = folder / "unfinished-training"  # no other folder's name: it is removed
     note = folder / _BEGUN
     if ledger is not None:
         if not note.exists():

@@ -122,7 +122,7 @@ def check_whole(option: str, argument: str, rows: Any) -> None:
     if getattr(rows.X, "chosen_by", ()):
         raise CommandError(
             f"{option} must not be chosen by private records, got {argument}, from "
-            "which their near-duplicates were taken. Which rows are missing tells of "
+            "which their near-duplicates were taken. The missing rows reveal "
             "them: pass the whole file."
         )
 

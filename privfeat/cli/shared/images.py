@@ -241,7 +241,7 @@ def _identities(path: Path) -> set[tuple[int, int]]:
 def _identity(path: Path) -> tuple[int, int]:
     try:
         state = path.stat()
-    except OSError:  # a link to nothing is read by nobody
+    except OSError:  # a link to nothing holds no image
         return _NOTHING
     return state.st_dev, state.st_ino
 

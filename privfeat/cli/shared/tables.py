@@ -80,6 +80,7 @@ class Declared:
 
     @property
     def _target(self) -> "Column":
+        """Return the column of the target; CommandError if values may be missing."""
         from privfeat.preprocessing.declaration import NO_CATEGORY, parse_columns
 
         name = self.target
@@ -182,7 +183,7 @@ def _users(name: str | None, parts: list[Any]) -> Any:
 
     try:
         return named(np.concatenate(parts))
-    except ValueError as error:  # in words of its own
+    except ValueError as error:  # its message holds no value
         raise CommandError(f"column {name!r} of --users: {error}") from None
 
 

@@ -66,7 +66,7 @@ def ended_by_signals() -> Iterator[None]:
             try:
                 number = getattr(found.exc_value, "number", signal.SIGINT)
                 answered.clear()
-                if number not in own:  # nobody here hears of the answer: once
+                if number not in own:  # `end` does not handle it: sent once
                     threading.Timer(0.02, _send, [number]).start()
                     return
                 again = number, answered

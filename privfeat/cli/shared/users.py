@@ -1,4 +1,4 @@
-"""Whose the rows of a file are, as the command line is told."""
+"""The users of the rows of a file, as the command line names them."""
 
 import warnings
 from argparse import Namespace
@@ -60,6 +60,7 @@ def users_of(
 
 
 def _users_of_images(args: Namespace, names: list[str], argument: str) -> Any:
+    """Return the users that a table names for images, None without ``--groups``."""
     from privfeat.data.users import read_users
 
     if args.groups is True or args.users is not None:

@@ -140,6 +140,7 @@ def _clip_rows(
     row_scaling: RowScaling,
     intercept_scaling: float | None,
 ) -> ClippedRows:
+    """Return bounded rows, from ``features`` of shape (n, d): `clip_rows`, compiled."""
     step, share = grid_step(clip_norm), 1.0
     appended = intercept_scaling if row_scaling == "clip" else None
     features = short_rows(features)

@@ -1,4 +1,4 @@
-"""What of scikit-learn fits several times, for a charge each, and returns them all.
+"""Functions of scikit-learn that fit several times, charge each, and return all.
 
 Where a later fit is refused, by the budget or for its target, those before it were
 charged and are lost. So a ledger refuses the first one.

@@ -1,4 +1,4 @@
-"""Who called: scikit-learn hands on rows without a word of where they come from."""
+"""The functions that wait for a call: rows do not show where scikit-learn took them."""
 
 import sys
 from types import FrameType

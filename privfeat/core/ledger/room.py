@@ -1,4 +1,4 @@
-"""What is left of a budget, and what is said of a fit that finds too little."""
+"""What is left of a budget, and the message for a fit that needs more."""
 
 from collections.abc import Sequence
 

@@ -162,6 +162,7 @@ def mark_fitted(
 
 
 def _find_charges(rows: Transaction, budget: Budget) -> list[Charge]:
+    """Return all charges of a budget, in order; raise LedgerError for a damaged one."""
     charges = {row["number"]: row for row in rows.select(CHARGES, budget.dataset)}
     found = []
     for number in range(1, len(charges) + 1):

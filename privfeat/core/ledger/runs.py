@@ -97,6 +97,7 @@ def _newest(
 
 
 def _check_newest(ledger: PrivacyLedger, charge: rows.Charge, tokens: Tokens) -> None:
+    """Raise PrivacyError unless the charge is unfinished and has one of the tokens."""
     name = f"charge {charge.number} of {ledger.budget.dataset!r}"
     if charge.fitted is not None:
         raise PrivacyError(

@@ -1,6 +1,6 @@
 """The only place where noise is drawn in floating point; ``discrete`` has the other.
 
-Every draw has a key of 256 bits of its own (`KeyStream.draw_noise_key`). Of ``q`` draws
+Every draw has a fresh key of 256 bits (`KeyStream.draw_noise_key`). Of ``q`` draws
 by any number of fits, two share a key with probability below ``q**2 / 2**257``. That is
 below ``2e-39`` for ``2**64`` draws: ``2**32`` fits of ``2**32`` each, where a stream of
 keys ends. Under one key no block of 256 bits comes twice.

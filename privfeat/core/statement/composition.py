@@ -184,6 +184,7 @@ def _compose(
 
 
 def _check_delta(fits: Sequence[PrivacyStatement], delta: float | None) -> float:
+    """Return the delta of the total: the given one, or that of all statements."""
     deltas = {fit.delta for fit in fits}
     if delta is None and len(deltas) > 1:
         raise ValueError(

@@ -16,6 +16,7 @@ def event_json(statement: PrivacyStatement) -> str | None:
 
 
 def _fields(value: Any) -> Any:
+    """Return an event, and all in it, as dictionaries and lists of plain values."""
     from dp_accounting import DpEvent
 
     if isinstance(value, DpEvent):

@@ -59,6 +59,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _encode(value: Any) -> Any:
+    """Return a value as JSON, infinity as ``"inf"``, no strategy left out."""
     if isinstance(value, dict):
         independent = ("strategy", None)
         kept = [each for each in value.items() if each != independent]

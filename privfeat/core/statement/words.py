@@ -52,7 +52,7 @@ def words(
     """Return a statement as lines of text; costs are rounded up.
 
     The parameters are the fields of `PrivacyStatement`, all of them: a field that is
-    added there without a word here is an error as soon as a statement is printed.
+    added there, and not here, is an error as soon as a statement is printed.
     """
     if math.isinf(epsilon):
         return "No privacy: epsilon is infinite, no noise was added."

@@ -177,7 +177,7 @@ def _jax_runs() -> bool:
     try:
         with warnings_shown():  # of code that could not be kept
             return float(np.asarray(jnp.sqrt(np.ones(1)))[0]) == 1.0
-    except Exception:  # noqa: BLE001 - each setting has an error of its own
+    except Exception:  # noqa: BLE001 - each setting raises another error
         return False
 
 

@@ -65,7 +65,7 @@ def as_columns(
 def warn_of_zeros(split: str, features: NDArray[Any]) -> bool:
     """Warn of rows that are all zeros, and return whether there are any.
 
-    Never said by ``fit``: what it says of exact values tells of single records.
+    ``fit`` never warns of it: what it says of exact values would reveal records.
     """
     found = not features.any(axis=1).all()
     if found:

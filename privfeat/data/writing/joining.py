@@ -205,6 +205,7 @@ def _shared(attributes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _write_split(
     group: h5py.Group, splits: Sequence[FeatureSplit], shards: Sequence[Shard]
 ) -> None:
+    """Write a split whose virtual columns follow one another from shard to shard."""
     starts = np.cumsum([0, *map(len, splits)])
     for name, ((_, *row_shape), dtype) in splits[0].columns.items():
         layout = h5py.VirtualLayout((starts[-1], *row_shape), dtype)

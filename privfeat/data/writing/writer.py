@@ -116,7 +116,7 @@ class FeatureWriter:
             self._lock.release()
             raise
         self.resumed = bool(self._splits)
-        self._to_ask = {*self._splits}  # splits whose rows nobody knows of yet
+        self._to_ask = {*self._splits}  # splits whose `position` was not asked
 
     def position(self, split: str) -> Position:
         """Return how far ``split`` has been written, (0, 0) if not begun."""
@@ -156,7 +156,7 @@ class FeatureWriter:
             One entry per row; of rows to predict, which have none, -1.
         groups : array-like of shape (m,) int, optional
             The number of the user of each row, different for different users, below
-            2**63; not -1, which stands for nobody. For all rows of a split or for none.
+            2**63; not -1, which means no user. For all rows of a split or for none.
         skipped : iterable of str
             Records among these that gave no row: counted, not kept.
 

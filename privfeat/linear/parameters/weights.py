@@ -1,4 +1,4 @@
-"""What the classes weigh: public numbers, or one over released counts."""
+"""Weights of classes: public numbers, or one over released counts."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def balanced_weights(counts: Release, least: float) -> NDArray[np.float64]:
     fewer than ``least`` records nothing is learned under the noise of a fit, and to
     weigh it like the others would only make all as poor: long tails of CIFAR-10 then
     had a lower balanced accuracy than without weights. So counts are lifted to
-    ``least``, to twice the stddev of their own noise, and to 1. ``least`` is the norm
+    ``least``, to twice the stddev of their noise, and to 1. ``least`` is the norm
     of the noise in all that is released of a class, over a tenth of the norm of a row:
     by about as much the mean of a class differs from that of all records.
     """

@@ -84,7 +84,7 @@ def _bounded_rows(
     else:
         rows = features.astype(jnp.float32)
         finite = jnp.all(jnp.isfinite(features), axis=1)
-        norms = jnp.full(len(rows), jnp.inf)  # clips nothing, and nobody asks
+        norms = jnp.full(len(rows), jnp.inf)  # clips nothing, and is not used
         if intercept_scaling is not None:
             constant = jnp.full((len(rows), 1), intercept_scaling, jnp.float32)
             rows = jnp.concatenate([rows, constant], axis=1)

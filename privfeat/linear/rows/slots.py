@@ -65,8 +65,8 @@ def slots_of(ids: NDArray[Any], kept: NDArray[np.bool_], max_group_size: int) ->
     """Return a place for each record that counts, by the user of each record.
 
     A user has as many slots as the next power of two, and those with the most come
-    first: then nobody crosses a multiple of a power of two that holds all records of
-    one user.
+    first. So the slots of no user cross a multiple of a power of two that is at least
+    the number of that user's slots.
     """
     records = np.flatnonzero(kept)
     _, codes, counts = np.unique(ids[records], return_inverse=True, return_counts=True)

@@ -192,6 +192,7 @@ def dry_run(network: Network, inputs: Any) -> Tape:
 def _fast_terms(
     trained: Trained, parameters: Parameters, inputs: Inputs, targets: Targets
 ) -> dict[str, Contribution]:
+    """Return what each parameter contributes, from one pass for all records."""
     network, loss, trainable = trained
     n, copies = inputs.shape[:2]
     images = inputs.reshape(n * copies, *inputs.shape[2:])
@@ -218,6 +219,7 @@ def _fast_terms(
 def _reference_terms(
     trained: Trained, parameters: Parameters, inputs: Inputs, targets: Targets
 ) -> dict[str, Contribution]:
+    """Return what each parameter contributes, from the gradient of each record."""
     network, loss, trainable = trained
     fixed = {name: parameters[name] for name in parameters if name not in trainable}
 

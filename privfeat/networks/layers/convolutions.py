@@ -67,6 +67,7 @@ class Conv(Layer):
     def _convolve(
         self, x: Float[Array, "n h w c"], kernel: Float[Array, "p q c o"]
     ) -> Float[Array, "n i j o"]:
+        """Return the outputs of a convolution, of shape (n, i, j, o)."""
         if kernel.shape[:2] == (1, 1):  # a product takes half as long
             return self._patches(x) @ kernel[0, 0]
         return jax.lax.conv_general_dilated(
@@ -84,6 +85,7 @@ class Conv(Layer):
     def _of_kernel(
         self, a: Float[Array, "n k h w c"], e: Float[Array, "n k i j o"]
     ) -> Contributions:
+        """Return what the kernel contributes: ``a`` are inputs, ``e`` cotangents."""
         n, shape = len(a), self.kernel.shape
         columns = self._patches(a.reshape(-1, *a.shape[2:]))
         columns, errors = columns.reshape(n, -1, math.prod(shape[:3])), positions(e)

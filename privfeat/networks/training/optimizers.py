@@ -16,7 +16,7 @@ Schedule = Literal["constant", "cosine"]
 
 # Those that go along a sum of past gradients, with what they keep of it by default.
 _MOMENTA = {"heavy_ball": 0.9, "nesterov": 0.9, "sgd": 0.0}
-# Those that add noise of their own, with what they keep of the last step by default.
+# Those that add noise themselves, with what they keep of the last step by default.
 _LANGEVIN = {"sgld": 0.0, "sghmc": 0.9}
 _FACTORIES: dict[str, Callable[[Any], Optimizer]] = {
     "adam": optax.adam,

@@ -214,6 +214,7 @@ def finished_run(
 def _checkpoints_of(
     estimator: Any, start: TrainState, statement: PrivacyStatement, fitted: Any
 ) -> AbstractContextManager[Checkpoints]:
+    """Open the checkpoints of this fit; ValueError if they are those of another."""
     if not all(np.size(leaf) for leaf in jax.tree.leaves(vars(start))):
         raise ValueError(
             "optimizer must have no empty arrays in its state, which checkpoints do "

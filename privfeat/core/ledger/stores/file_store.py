@@ -77,7 +77,7 @@ class FileStore:
         log = read_log(os.pread(file, os.fstat(file).st_size, 0), self.path)
         yield (rows := LoggedRows(self.path, log.changes))
         if rows.changes:
-            if log.mark.n_lines == 0:  # whoever made it may be gone
+            if log.mark.n_lines == 0:  # its maker may have been killed
                 _sync_folder(os.path.dirname(os.path.realpath(self.path)))
             _append(file, log, rows.changes)
 

@@ -99,7 +99,7 @@ class PostgresStore:
                 execute("SET LOCAL extra_float_digits = 3")  # numbers as they are
                 execute("SET LOCAL synchronous_commit = on")
                 execute("SET LOCAL row_security = off")  # an error, never fewer rows
-                # A host that vanishes without a word does not keep the lock.
+                # A host that vanishes does not keep the lock.
                 execute(f"SET LOCAL lock_timeout = '{wait}'")
                 execute(f"SET LOCAL idle_in_transaction_session_timeout = '{wait}'")
                 if write:

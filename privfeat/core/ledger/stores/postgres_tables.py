@@ -34,8 +34,8 @@ _TABLES = (
         PRIMARY KEY (dataset, number)
     )""",
 )
-# Everything of these names in the database, whoever asks, and whether it is a table
-# that keeps every row, and shows it to all who may read it.
+# Everything of these names in the database, for all users alike, and whether it is a
+# table that keeps every row, and shows it to all who may read it.
 _FIND = """
     SELECT s.nspname, c.relname, c.relkind = 'r' AND c.relpersistence = 'p'
         AND NOT c.relrowsecurity

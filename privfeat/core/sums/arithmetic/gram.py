@@ -33,7 +33,7 @@ _JOINED_BYTES = 2**28
 def reclipped_rows_of(
     chunk: Chunk, step: float, clip_norm: float
 ) -> Float64[Array, "b c"]:
-    """Return rows of norm at most ``clip_norm``, in steps of its own grid."""
+    """Return rows of norm at most ``clip_norm``, in steps of the grid of that norm."""
     norms = jnp.maximum(chunk.row_norms, clip_norm)
     factor = clip_norm / norms * (SHRINK * step / grid_step(clip_norm))
     return jnp.trunc(chunk.rows.astype(jnp.float64) * factor[:, None])

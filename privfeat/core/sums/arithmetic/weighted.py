@@ -63,6 +63,7 @@ class WeightedRows:
         return map(self._weighted, self._rows.chunks())
 
     def _weighted(self, chunk: Any) -> Any:
+        """Return a chunk with its rows times the roots of their weights."""
         root = self._roots[np.asarray(chunk.labels)[:, 0]]
         private = self.step is not None
         if self.sparse:
