@@ -14,7 +14,7 @@ TESTS = {
     ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": (
-        *("calibration", "noise_levels", "../bounds/test_strategy"),
+        *("calibration", "noise_levels", "rdp", "../bounds/test_strategy"),
     ),
     "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
     "accounting.rdp": ("rdp", "noise_levels"),
