@@ -35,7 +35,7 @@ from tables import (
 )
 
 from privfeat import DPFC, PublicColumns
-from privfeat.core.accounting.accountants import mu_from_epsilon
+from privfeat.core.accounting.calibration import mu_from_epsilon
 from privfeat.preprocessing import DPStandardScaler, after_scaling
 
 SCALING_SHARE = 0.1  # of rho

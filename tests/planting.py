@@ -61,7 +61,7 @@ SEAMS = {
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
     "bound of a chunk": _at(".linear.rows.bounded:bounded_rows"),
     # sums
-    "product of rows with themselves": _at(".core.sums.statistics:gram_of"),
+    "product of rows with themselves": _at(".core.sums.arithmetic.gram:gram_of"),
     "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),
     "products of an accelerator": _at(".core.sums.arithmetic.kernels:products_of"),
     "memory for joined chunks": _at(".core.sums.arithmetic.gram:_JOINED_BYTES"),

@@ -14,7 +14,7 @@ TESTS = {
     ),
     "accounting.run_count": ("run_count", "../statement/test_selection"),
     "accounting.calibration": (
-        *("calibration", "noise_levels", "../bounds/test_strategy"),
+        *("calibration", "noise_levels", "rdp", "../bounds/test_strategy"),
     ),
     "accounting.pld": ("pld", "noise_levels", "calibration", "loss_grid"),
     "accounting.rdp": ("rdp", "noise_levels"),
@@ -34,10 +34,9 @@ TESTS = {
     "bounds.users": ("users", "../sums/arithmetic/test_clipped_users"),
     "bounds.sensitivity": ("sensitivity", "sensitivity_inputs"),
     "bounds.sparse": ("sparse", "canonical_rows"),
-    "sums.arithmetic.choice": ("kernels", "slices", "sparse"),
     "sums.arithmetic.gram": (
         *("kernels", "slices", "../test_records"),
-        *("../test_statistics", "../test_papers"),
+        *("../test_statistics", "../test_papers", "../test_several_labels"),
     ),
     "sums.arithmetic.kernels": (
         *("kernels", "slices", "../test_statistics", "../test_papers"),
@@ -55,7 +54,7 @@ TESTS = {
     "sums.devices": ("devices", "arithmetic/test_slices"),
     "sums.trials": ("devices", "arithmetic/test_slices"),
     "sums.statistics": (
-        *("statistics", "papers", "several_labels"),
+        *("statistics", "papers", "several_labels", "arithmetic/test_sparse"),
         *("arithmetic/test_kernels", "arithmetic/test_slices"),
     ),
     "sums.totals": ("totals", "records", "statistics", "papers"),

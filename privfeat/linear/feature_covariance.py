@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._blas import one_thread_a_product
 from privfeat._progress import phase, steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query
@@ -182,11 +183,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         """Return coefficients, (n_outputs, n_columns), after preconditioned steps."""
         from privfeat.core.sums.arithmetic.weighted import WeightedRows
         from privfeat.core.sums.statistics import exact_gradient, exact_gram
-        from privfeat.solvers.spectrum import (
-            preconditioned,
-            regularized_inverse,
-            step_noise_ridge,
-        )
+        from privfeat.solvers.spectrum import regularized_inverse, step_noise_ridge
 
         symmetric, n_iter = self.gram_noise == "symmetric", self._n_iter(shape)
         stddev = mechanism.noise_stddevs["gradient"]
@@ -213,19 +210,22 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         coef = shape.initial_coef(self.intercept_init)
         weight = shape.prior_weight(rows, gram) if shape.prior else None
         signal = shape.signal_filter(rows.center, inverse) if shape.public else None
-        for _ in steps("gradients", n_iter):
-            at = coef if weight is None else coef + weight.at * weight.prior
-            exact = exact_gradient(
-                rows,
-                at,
-                loss=shape.loss,
-                clip_norm=self.gradient_clip_norm,
-                weights=weights,
-            )
-            gradient = mechanism.release("gradient", exact)
-            value = gradient.value if signal is None else signal.added(gradient)
-            moved = coef - rate * preconditioned(value, inverse)
-            if weight is not None:
-                weight.update(gradient, coef, moved)
-            coef = moved
+        # the threads of a product wait busily for the next one, and would take a core
+        # from the pass over the records that follows
+        with one_thread_a_product():
+            for _ in steps("gradients", n_iter):
+                at = coef if weight is None else coef + weight.at * weight.prior
+                exact = exact_gradient(
+                    rows,
+                    at,
+                    loss=shape.loss,
+                    clip_norm=self.gradient_clip_norm,
+                    weights=weights,
+                )
+                gradient = mechanism.release("gradient", exact)
+                value = gradient.value if signal is None else signal.added(gradient)
+                moved = coef - rate * (value @ inverse)
+                if weight is not None:
+                    weight.update(gradient, coef, moved)
+                coef = moved
         return coef if weight is None else coef + weight.beside(coef) * weight.prior

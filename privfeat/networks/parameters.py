@@ -37,7 +37,6 @@ from privfeat.networks.training.optimizers import (
     Optimizer,
     Schedule,
     make_optimizer,
-    with_plain_state,
 )
 from privfeat.networks.training.resuming import check_folder
 
@@ -276,7 +275,7 @@ class DPSGDParameters(PrivateEstimator):
             rate = 1.0 if rate is None and unit == "user" else rate
         # what a network knows from public weights is not to be lost in noise
         started = self.weights is not None or isinstance(self.model, nnx.Module)
-        made = make_optimizer(
+        return make_optimizer(
             optimizer,
             learning_rate=rate,
             schedule=self.schedule,
@@ -289,4 +288,3 @@ class DPSGDParameters(PrivateEstimator):
             dampening=self.dampening,
             shapes=() if started or unit == "user" else shapes,
         )
-        return with_plain_state(made)

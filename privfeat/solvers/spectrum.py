@@ -226,18 +226,6 @@ def _inverted(
     return np.where(kept, 1.0 / np.where(kept, values + ridge, 1.0), 0.0)
 
 
-def preconditioned(
-    gradient: Float[np.ndarray, "m d"], inverse: Float[np.ndarray, "d d"]
-) -> Float[np.ndarray, "m d"]:
-    """Return ``gradient inverse``, by one thread.
-
-    The threads of a product wait busily for its successor, and would take a core from
-    the pass over the records that follows.
-    """
-    with one_thread_a_product():
-        return np.asarray(gradient @ inverse)
-
-
 def time_of_eigenvectors(size: int, trial_size: int = 1024) -> float:
     """Return the seconds that eigenvectors of ``size`` rows take on this machine.
 

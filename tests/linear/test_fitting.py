@@ -2,12 +2,14 @@
 
 import pickle
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from privfeat import (
     DPFC,
@@ -16,6 +18,7 @@ from privfeat import (
     DPRandomizedSearch,
     TemperatureScaling,
 )
+from privfeat.core.noise.observation import observe
 from privfeat.estimation.fitting import fitted_apart
 from privfeat.export.parts import predictor_of
 
@@ -174,3 +177,25 @@ def test_labels_are_those_of_the_fit(records):
     clf = DPLeastSquares(epsilon=9.0, class_gram=True, alpha=0.1, random_state=KEY)
     found = clf.fit(X, Y).predict(X)
     np.testing.assert_array_equal(clf.set_params(class_gram=False).predict(X), found)
+
+
+def test_the_steps_of_dpfc_are_multiplied_by_one_thread(records):
+    threads = []
+
+    class Gradient(np.ndarray):
+        def __matmul__(self, other):
+            blas = ThreadpoolController().select(user_api="blas")
+            threads.extend(library.num_threads for library in blas.lib_controllers)
+            return np.asarray(self) @ other
+
+    def watched(exact, release):
+        if release.name != "gradient":
+            return release
+        return replace(release, value=release.value.view(Gradient))
+
+    clf = DPFC(classes=range(3), random_state=KEY, n_iter=2)
+    expected = clf.fit(*records).coef_
+    with threadpool_limits(2, "blas"), observe(watched):
+        found = clf.fit(*records).coef_
+    np.testing.assert_array_equal(found, expected)
+    assert set(threads) == {1}

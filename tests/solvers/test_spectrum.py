@@ -2,7 +2,6 @@ import jax
 import numpy as np
 import pytest
 from scipy import linalg, stats
-from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from privfeat.core.noise import draws
 from privfeat.core.noise.keys import KeyStream
@@ -11,7 +10,6 @@ from privfeat.solvers.spectrum import (
     noise_edge,
     noise_ridge,
     positive_part,
-    preconditioned,
     regularized_inverse,
     step_noise_ridge,
 )
@@ -211,19 +209,3 @@ def test_eigenvectors_on_an_accelerator_are_those_of_a_cpu(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     found = regularized_inverse(matrix, ridge=0.3)
     np.testing.assert_allclose(found, expected, atol=1e-10)
-
-
-def test_a_step_is_multiplied_by_one_thread():
-    threads = []
-
-    class Gradient(np.ndarray):
-        def __matmul__(self, other):
-            blas = ThreadpoolController().select(user_api="blas")
-            threads.extend(library.num_threads for library in blas.lib_controllers)
-            return np.asarray(self) @ other
-
-    gradient, inverse = np.arange(6.0).reshape(2, 3), np.diag([1.0, 2.0, 4.0])
-    with threadpool_limits(2, "blas"):
-        found = preconditioned(gradient.view(Gradient), inverse)
-    np.testing.assert_array_equal(found, gradient * [1.0, 2.0, 4.0])
-    assert set(threads) == {1}

@@ -1,4 +1,4 @@
-"""By each accounting: what releases cost, and the noise that a budget buys."""
+"""By each accounting: what releases cost, and a plan of sampled ones."""
 
 import math
 from collections.abc import Sequence
@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 
 # Both bound sampled records, under add/remove.
 SAMPLED: tuple[Accounting, ...] = ("pld", "rdp")
-
-
-def mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
-    """Return the largest mu of a Gaussian release that costs at most ``epsilon``."""
-    if accounting == "exact":
-        return convert.gaussian_mu(epsilon, delta)
-    if accounting == "zcdp":
-        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
-    if accounting == "rdp":
-        return rdp.rdp_mu(epsilon, delta)
-    from dp_accounting import GaussianDpEvent
-
-    noise_multiplier, _ = pld.pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
-    return 1.0 / noise_multiplier
 
 
 def epsilon_from_mu(mu: float, delta: float, accounting: Accounting) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from privfeat._checks import check_choice, check_positive, check_real
 from privfeat._types import ACCOUNTINGS, ADJACENCIES, Accounting, Adjacency
-from privfeat.core.accounting import accountants
+from privfeat.core.accounting import accountants, pld, rdp
 from privfeat.core.accounting import conversions as convert
 from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
@@ -126,7 +126,7 @@ def plan_releases(
         mu = convert.mu_from_rho(rho)
     else:
         assert epsilon is not None  # one of the three is set
-        mu = accountants.mu_from_epsilon(epsilon, delta, accounting)
+        mu = mu_from_epsilon(epsilon, delta, accounting)
     low, high = convert.MU_RANGE
     if not low <= mu <= high:
         raise ValueError(
@@ -148,6 +148,17 @@ def plan_releases(
         epsilon = accountants.epsilon_from_mu(mu, delta, accounting)
     rho = convert.rho_from_mu(mu)
     return ReleasePlan(tuple(planned), adjacency, accounting, epsilon, delta, rho, mu)
+
+
+def mu_from_epsilon(epsilon: float, delta: float, accounting: Accounting) -> float:
+    """Return the largest mu of a Gaussian release that costs at most ``epsilon``."""
+    if accounting == "exact":
+        return convert.gaussian_mu(epsilon, delta)
+    if accounting == "zcdp":
+        return convert.mu_from_rho(convert.zcdp_rho(epsilon, delta))
+    if accounting == "rdp":
+        return rdp.rdp_mu(epsilon, delta)
+    return pld.pld_mu(epsilon, delta)
 
 
 def budget_shares(

@@ -90,6 +90,14 @@ def pld_noise_multiplier(
     return least_noise(make_event, epsilon, delta, pld_epsilon)
 
 
+def pld_mu(epsilon: float, delta: float) -> float:
+    """Return the mu of the Gaussian release that `pld_noise_multiplier` finds."""
+    from dp_accounting import GaussianDpEvent
+
+    noise_multiplier, _ = pld_noise_multiplier(GaussianDpEvent, epsilon, delta)
+    return 1.0 / noise_multiplier
+
+
 def least_noise(
     make_event: "Callable[[float], DpEvent]",
     epsilon: float,

@@ -20,15 +20,13 @@ from functools import partial
 from typing import Any, get_args
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Num
+from jaxtyping import Array, Bool, Float
 
 from privfeat._types import Loss
 from privfeat.core.bounds.grid import grid_step, whole_coef
 from privfeat.core.bounds.sensitivity import largest_residual
-from privfeat.core.sums.arithmetic import gram, host
-from privfeat.core.sums.arithmetic.choice import arithmetic, of_rows, sliced
+from privfeat.core.sums.arithmetic import gram, host, kernels, slices, sparse
 from privfeat.core.sums.arithmetic.weighted import checked_weights
 from privfeat.core.sums.calls import placed, rows_of_call
 from privfeat.core.sums.records import Rows
@@ -52,7 +50,7 @@ def exact_gram(rows: Rows, *, clip_norm: float | None = None) -> ExactSum:
     joined = gram.joined(factors, rows.n_columns) if arithmetic() is host else factors
     by_slices = sliced(rows)
     for block in joined:
-        total.add(gram_of(block, by_slices))
+        total.add(gram.gram_of(block, by_slices))
     return total.sum(step**2, rows.users)
 
 
@@ -75,11 +73,11 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
                 found = factors[np.any(carried == label, axis=1)]
                 if sum(map(len, waiting[label])) + len(found) > n_rows:
                     block, waiting[label] = np.concatenate(waiting[label]), []
-                    totals[label].add(gram_of(block, by_slices))
+                    totals[label].add(gram.gram_of(block, by_slices))
                 waiting[label].append(found)
         for label in labels:
             total = totals.pop(label)
-            total.add(gram_of(np.concatenate(waiting.pop(label)), by_slices))
+            total.add(gram.gram_of(np.concatenate(waiting.pop(label)), by_slices))
             yield total.sum(step**2, rows.users)
 
 
@@ -174,25 +172,25 @@ def exact_curvature_grams(
                 roots, factors = roots_of(chunk), factors_of(chunk)
                 for output, total in totals.items():
                     weighted = gram.weighted_rows(factors, roots[:, output], private)
-                    total.add(gram_of(weighted, by_slices))
+                    total.add(gram.gram_of(weighted, by_slices))
         for output in outputs:
             # sqrt(p (1 - p)) <= 1/2: half the step keeps the 20 bits of the grid
             yield totals.pop(output).sum((step / 2.0) ** 2, rows.users)
 
 
-def gram_of(
-    rows: Float[Array | np.ndarray, "b c"], by_slices: bool = False
-) -> Num[Any, "c c"]:
-    """Return ``rows^T rows`` of a call; on a CPU of up to `gram.most_rows`.
+def arithmetic(of_sparse_rows: bool = False) -> Any:
+    """Return the module with the arithmetic of a chunk for the devices of a process."""
+    if of_sparse_rows:
+        return sparse
+    return host if jax.default_backend() == "cpu" else kernels
 
-    On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
-    """
-    if jax.default_backend() == "cpu":
-        host = np.asarray(rows).astype(np.float64, copy=False)
-        return np.asarray(host.T @ host)
-    missing = rows_of_call(rows.shape[1]) - len(rows)
-    if missing > 0:
-        # on the host: code compiled for a number of rows would be kept in a file
-        rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
-    with jax.enable_x64(True):
-        return gram.gram_product_of(jnp.asarray(rows), by_slices)
+
+def of_rows(rows: Rows) -> tuple[Any, dict[str, Any]]:
+    """Return the module for these rows, and what its functions take beside others."""
+    module = arithmetic(rows.sparse)
+    return module, {"sliced": sliced(rows)} if module is kernels else {}
+
+
+def sliced(rows: Rows) -> bool:
+    """Return whether products are made of slices: of whole numbers alone."""
+    return rows.step is not None and slices.chosen()

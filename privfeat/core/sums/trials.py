@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Float64, Num, UInt64
 
 from privfeat.core.bounds.grid import COEF_BITS, GRID_BITS
-from privfeat.core.sums import statistics
 from privfeat.core.sums.arithmetic import gram, slices
-from privfeat.core.sums.arithmetic.choice import arithmetic
 from privfeat.core.sums.calls import rows_of_call
+from privfeat.core.sums.statistics import arithmetic
 from privfeat.core.sums.totals import in_order
 
 # NumPy multiplies by a vector, by a few vectors, and by many, in different code.
@@ -28,7 +27,7 @@ def products_are_exact(device: jax.Device, sliced: bool) -> bool:
     products_of = arithmetic().products_of
     options = () if on_cpu else (sliced,)
     with jax.default_device(device):
-        right = [_is_product(statistics.gram_of(tall, sliced), tall.T, tall)]
+        right = [_is_product(gram.gram_of(tall, sliced), tall.T, tall)]
         placed = jax.device_put(rows.astype(np.float32), device)
         calls = [(placed, narrow[:, :m], coef[:m], *options) for m in _N_OUTPUTS]
         for call, (sums, scores) in zip(

@@ -122,7 +122,7 @@ def make_optimizer(
                 "learning_rate must be None and weight_decay 0 for an optax optimizer, "
                 f"got {learning_rate!r} and {weight_decay!r}. It has its own."
             )
-        return optimizer
+        return _with_plain_state(optimizer)
     names = (*_FACTORIES, *_MOMENTA, *_LANGEVIN, "adamw")
     check_choice("optimizer", optimizer, names)
     if (optimizer not in _MOMENTA and optimizer != "sghmc") or (
@@ -181,7 +181,7 @@ def _refuse_momentum(optimizer: str, momentum: float | None, dampening: float) -
         )
 
 
-def with_plain_state(optimizer: Optimizer) -> Optimizer:
+def _with_plain_state(optimizer: Optimizer) -> Optimizer:
     """Return an optimizer whose state holds plain arrays in the place of random keys.
 
     So that a checkpoint can hold it, and processes can pass it on.
@@ -220,9 +220,11 @@ def _langevin(rate: Any, momentum: float, n_records: int, key: Any) -> Optimizer
 
     The last two are ``-sqrt(r) (sqrt(r) g + sqrt(2 (1 - m) / n) z)``.
     """
+    variance = 2.0 * (1.0 - momentum) / n_records
+    noise = optax.add_noise(eta=variance, gamma=0.0, key=key)
     step = optax.chain(
         optax.scale_by_schedule(lambda step: jnp.sqrt(rate(step))),
-        optax.add_noise(eta=2.0 * (1.0 - momentum) / n_records, gamma=0.0, key=key),
+        _with_plain_state(noise),
         optax.scale_by_schedule(lambda step: -jnp.sqrt(rate(step))),
     )
     return optax.chain(step, optax.trace(momentum)) if momentum else step

@@ -132,7 +132,10 @@ def test_an_optax_object_brings_its_own_rate():
     mine = optax.sgd(0.3)
     with pytest.raises(ValueError, match="must be None"):
         make_optimizer(mine, **SETTINGS)
-    assert make_optimizer(mine, **SETTINGS | {"learning_rate": None}) is mine
+    transform = make_optimizer(mine, **SETTINGS | {"learning_rate": None})
+    weights, slope = {"w": jnp.ones(2)}, {"w": jnp.ones(2)}
+    moves, _ = transform.update(slope, transform.init(weights), weights)
+    np.testing.assert_array_equal(moves["w"], np.full(2, np.float32(-0.3)))
 
 
 def test_default_rate_falls_with_steps_and_inputs_of_a_layer():

@@ -1,4 +1,4 @@
-"""Rows that are multiplied with themselves, and their product on an accelerator.
+"""Rows that are multiplied with themselves, and their product.
 
 Exact as ``statistics`` says. On a CPU NumPy multiplies the rows of several chunks.
 """
@@ -20,7 +20,7 @@ from privfeat.core.bounds.user_clips import SumClip
 from privfeat.core.bounds.users import clip_users_rows
 from privfeat.core.sums.arithmetic import slices
 from privfeat.core.sums.arithmetic.kernels import EXACT
-from privfeat.core.sums.calls import by_chunks
+from privfeat.core.sums.calls import by_chunks, rows_of_call
 from privfeat.core.sums.records import CHUNK_ROWS, Chunk, Rows
 
 # Rows that are multiplied with themselves at once: so many sum to at most 2**53, and
@@ -115,6 +115,24 @@ def most_rows(n_columns: int) -> int:
     """
     n_chunks = _JOINED_BYTES // (8 * CHUNK_ROWS * n_columns)
     return min(CHUNK_ROWS * max(n_chunks, 1), _JOINED_ROWS)
+
+
+def gram_of(
+    rows: Float[Array | np.ndarray, "b c"], by_slices: bool = False
+) -> Num[Any, "c c"]:
+    """Return ``rows^T rows`` of a call; on a CPU of up to `most_rows`.
+
+    On a CPU by NumPy, three times as fast as XLA; being exact, the result is the same.
+    """
+    if jax.default_backend() == "cpu":  # exact either way
+        host = np.asarray(rows).astype(np.float64, copy=False)
+        return np.asarray(host.T @ host)
+    missing = rows_of_call(rows.shape[1]) - len(rows)
+    if missing > 0:
+        # on the host: code compiled for a number of rows would be kept in a file
+        rows = np.pad(np.asarray(rows), ((0, missing), (0, 0)))
+    with jax.enable_x64(True):
+        return gram_product_of(jnp.asarray(rows), by_slices)
 
 
 @partial(jax.jit, static_argnames="sliced")

@@ -5,9 +5,9 @@ import pytest
 
 from privfeat.core.bounds.sensitivity import curvature_norm
 from privfeat.core.sums.arithmetic import host, kernels
-from privfeat.core.sums.arithmetic.choice import arithmetic
+from privfeat.core.sums.arithmetic.gram import gram_of
 from privfeat.core.sums.records import CHUNK_ROWS
-from privfeat.core.sums.statistics import gram_of
+from privfeat.core.sums.statistics import arithmetic
 
 
 @pytest.mark.parametrize(
