@@ -20,7 +20,10 @@ def row_sum(row_norm: float, constant: float, adjacency: Adjacency) -> float:
 
     Proof. One record adds ``(x, c)`` or nothing. Two that both have the constant differ
     by ``(x - z, 0)``, at most ``2 C``. Where one is missing or zero as a whole they
-    differ by at most ``hypot(C, c)``, whatever the adjacency is.
+    differ by at most ``hypot(C, c)``, whatever the adjacency is. The rows of a user add
+    up to a vector in the cone of all such rows. If these sums are clipped to norm
+    ``hypot(C, c)``, two differ most if both are on the edge of the cone, by ``2 C``, or
+    if one is zero, by ``hypot(C, c)``: the bound holds for them, too.
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
     row_norm = check_positive("row_norm", row_norm)

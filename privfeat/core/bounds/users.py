@@ -66,7 +66,8 @@ def user_factors(
     ball of one record, and sums of positive semidefinite matrices have no negative
     inner products either (``acute``). Hence the sensitivity for one record, as
     ``sensitivity`` has it, holds for all records of a user, of any number, under either
-    adjacency. What ``replacement`` says of pairs does not.
+    adjacency. What ``replacement`` says of pairs does not, but for `row_sum`: a stack
+    is no sum of `CLIPPED_SUMS`, and is bounded by the number of records.
 
     **Proof.** Each ``abs((a_i . a_j) (x_i . x_j)) <= L^2``. Divided by a power of two
     it is at most ``2**32``, rounded by a relative ``2**-53`` there; its floor plus 2 is

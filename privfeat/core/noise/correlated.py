@@ -34,6 +34,7 @@ class CorrelatedNoise:
         self._powers: deque[float] = deque(maxlen=length)
         self._variance = 0.0
         self._groups: Int64[np.ndarray, " n"] | None = None
+        self._sampled = -1  # the release whose records were sampled last
 
     @property
     def stddev(self) -> float:
@@ -64,9 +65,13 @@ class CorrelatedNoise:
         """Return which of ``n`` records may be in release number ``drawn``.
 
         Groups are drawn at the first call of a stretch, for each record by itself.
-        Another number of records than then is a PrivacyError.
+        PrivacyError for another number of records than then, or a second call for one
+        release: records of two parts would share their groups.
         """
         bands = self.strategy.bands
+        if drawn == self._sampled:
+            raise PrivacyError("a release must sample all records at once.")
+        self._sampled = drawn
         if self._groups is None:
             words = draws.words_of(keys.draw_noise_key(), n)
             self._groups = (words % np.uint64(bands)).astype(np.int64)

@@ -10,7 +10,11 @@ from privfeat._types import Adjacency
 from privfeat.core.accounting.calibration import MIN_DELTA, MIN_SAMPLED_DELTA
 from privfeat.core.accounting.conversions import check_delta, gaussian_epsilon
 from privfeat.core.accounting.pld import pld_epsilon
-from privfeat.core.accounting.rdp import epsilon_of_divergences, rdp_epsilon
+from privfeat.core.accounting.rdp import (
+    divergences_of,
+    epsilon_of_divergences,
+    rdp_epsilon,
+)
 from privfeat.core.accounting.selection import (
     check_run_delta,
     or_infinite,
@@ -18,7 +22,6 @@ from privfeat.core.accounting.selection import (
 )
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.statement.rounding import rounded_up
-from privfeat.exceptions import UnsupportedEventError
 
 _ROUND_UP = 1.0 + 1e-12
 _ORDERS = np.array([1.0 + x / 10.0 for x in range(1, 100)] + [*range(11, 257), 512])
@@ -161,7 +164,6 @@ def _compose(
         mu = math.hypot(*mus) * _ROUND_UP
         return gaussian_epsilon(mu, delta), mu, "exact curve of the composed Gaussians"
     from dp_accounting import ComposedDpEvent
-    from dp_accounting.rdp import RdpAccountant
 
     rest = ComposedDpEvent([fit.event() for fit in fits if fit.selection is None])
     if not selected:
@@ -171,10 +173,7 @@ def _compose(
     # for others dp-accounting sums a series that need not converge, where it samples
     sampled = len(mus) + len(selected) < len(fits)
     orders = _ORDERS[_ORDERS % 1.0 == 0.0] if sampled else _ORDERS
-    accountant = RdpAccountant(orders)
-    if not accountant.supports(rest):
-        raise UnsupportedEventError(f"event must be supported by RDP, got {rest!r}.")
-    divergences = accountant.compose(rest).rdp
+    divergences = divergences_of(rest, orders)
     for selection in selected:
         check_run_delta(delta, selection.runs)
         divergences += selection_rdp(orders, selection.run_mu, selection.runs)

@@ -73,9 +73,12 @@ def exact_box_sums(
     that record alone. Both arrays are sensitive. Numbers are cut to ``box``, lowest and
     highest value of each, whole multiples of ``2**-20`` in [-1, 1], and rounded to such
     multiples, which leaves them in the box; NaN becomes 0 first. The sum of ``2**32``
-    of them is at most ``2**52`` multiples: nothing is rounded after it.
+    of them is at most ``2**52`` multiples: nothing is rounded after it. ValueError for
+    another box, out of which rounding would lead.
     """
     low, high = np.array(box, np.float64).T
+    if np.any(np.array(box) * _GRID % 1.0):
+        raise ValueError(f"box must hold multiples of 2**-20, got {box!r}.")
     cut = np.nan_to_num(values, nan=0.0).clip(low, high)
     whole = np.rint(cut * _GRID).astype(np.int64)
     return ExactSum(np.sum(whole[present], axis=0), BOX_STEP)

@@ -148,6 +148,12 @@ def test_box_sums_leave_out_empty_slots_and_numbers_that_are_none():
     assert found.value.tolist() == [1.5, -0.25, 0.25]
 
 
+@pytest.mark.parametrize("box", [(0.0, 0.75 * 2.0**-20), (-0.1, 1.0)])
+def test_boxes_out_of_which_rounding_leads_are_refused(box):
+    with pytest.raises(ValueError, match="must hold multiples"):
+        exact_box_sums(np.ones((1, 1)), np.array([True]), (box,))
+
+
 @pytest.mark.validation
 def test_bounds_refuse_no_levels_and_boxes_without_zero():
     with pytest.raises(ValueError, match="n_levels must be"):

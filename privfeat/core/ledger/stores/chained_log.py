@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privfeat.core.ledger.store import KEYS, Row, damaged
+from privfeat.core.ledger.stores.sqlite_store import MAGIC
 from privfeat.exceptions import LedgerError
 
 MARK_BYTES = 512  # a sector, which disks write whole
@@ -127,9 +128,11 @@ def _as_killed(n_marked: int, last: Mark, content: bytes) -> bool:
     """
     first = content[:MARK_BYTES]
     pairs = enumerate(zip(last.render(), first, strict=True))
-    left = first[next((i for i, (new, old) in pairs if new != old), MARK_BYTES) :]
-    # of that page, all zeros but for a few: spaces fill a mark
+    place = next((i for i, (new, old) in pairs if new != old), MARK_BYTES)
+    left, magic = first[place:], MAGIC[place:]
+    # of that page, all zeros but for its head and a few: spaces fill a mark
     took_over = last.n_lines == 1 and left.count(b"\0") > left.count(b" ")
+    took_over = took_over and left.startswith(magic)
     n_more = last.n_lines - n_marked
     return last.end == len(content) and (n_more == 1 or (n_more == 0 and took_over))
 

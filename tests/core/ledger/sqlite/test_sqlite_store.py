@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from privfeat import LedgerError, PrivacyLedger
+from privfeat.core.ledger.stores.chained_log import MARK_BYTES, read_marks
 from tests.core.ledger.sqlite.conftest import GOLDEN, beside, n_charges
 from tests.core.ledgers import charge_until_killed, exit_code, make_statement
 
@@ -94,6 +95,20 @@ def test_a_ledger_stopped_between_its_two_marks_is_ours(path, plant):
     ledger = PrivacyLedger(path, dataset="a")
     assert ledger.charge(make_statement(rho=1e-4), estimator="New") == 3
     assert n_charges(path) == 3
+
+
+def test_a_mark_of_zeros_is_no_page_of_sqlite(path):
+    """The charge that followed is cut off, and the mark that counted it is gone."""
+    ledger = PrivacyLedger(path, dataset="a")
+    ledger.charge(make_statement(rho=1e-4), estimator="New")
+    whole = path.read_bytes()
+    marks = read_marks(whole)
+    newest = max(range(2), key=lambda place: marks[place].n_lines)
+    cut = bytearray(whole[: marks[1 - newest].end])
+    cut[newest * MARK_BYTES : (newest + 1) * MARK_BYTES] = bytes(MARK_BYTES)
+    path.write_bytes(cut)
+    with pytest.raises(LedgerError, match="a charge may be cut off"):
+        PrivacyLedger(path, dataset="a")
 
 
 def test_a_row_that_was_never_written_is_an_error(path):
