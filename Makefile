@@ -91,7 +91,7 @@ gpu:
 
 # Every branch of the files that privfeat/core/README.md lists, slow tests of them included:
 # those that start processes of their own hold branches that one process never sees.
-AUDITED_TESTS := $(addprefix tests/,test_checks.py test_compilation.py test_progress.py pages test_warnings.py cli/test_predict.py cli/test_what_leaves.py core data linear metrics networks persistence pipeline pitfalls preprocessing recalibration selection) privfeat/core
+AUDITED_TESTS := $(addprefix tests/,test_checks.py test_compilation.py test_progress.py pages test_warnings.py cli/test_predict.py cli/test_what_leaves.py core data estimation linear metrics networks persistence pipeline pitfalls preprocessing recalibration selection) privfeat/core
 SERVER := ls /usr/lib/postgresql/*/bin/initdb || command -v initdb
 coverage: $(FULL_STAMP)
 	@marks="not gpu and not realdata and not browser"; left_out=nothing; \

@@ -27,13 +27,13 @@ from privfeat.estimation.fitting import (
 )
 from privfeat.estimation.inputs import known_features, read_rows, seed_of, validated
 from privfeat.estimation.predictor import linear_scores, read_in_parts
+from privfeat.estimation.rows.slots import counted_records
 from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape, grid_step_of
-from privfeat.linear.rows.slots import counted_records
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 
 # What a fit sets. Of an earlier one nothing may stay beside the statement of the next.

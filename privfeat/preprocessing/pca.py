@@ -14,7 +14,7 @@ from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.processes import current_team
 from privfeat.core.sums.statistics import exact_gram
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 from privfeat.preprocessing.private import Floats, PrivateTransformer, document
 from privfeat.solvers.spectrum import check_gram_cost
 
