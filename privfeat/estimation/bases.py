@@ -31,10 +31,10 @@ class Parameters(BaseEstimator):
     """An estimator whose constructor takes what its classes declare.
 
     An annotated attribute of a class is a parameter, by keyword, with that default: its
-    own and those that it inherits. One that is ``= field(kw_only=False)`` has no
-    default, and may be given by its place. Values are stored as they are given, and
-    checked by ``fit``, as scikit-learn wants it. Annotate anything else as
-    `typing.ClassVar`.
+    own and those that it inherits. One that is ``= field(kw_only=False)`` may be given
+    by its place, and has a default only if ``field`` names one. Values are stored as
+    they are given, and checked by ``fit``, as scikit-learn wants it. Annotate anything
+    else as `typing.ClassVar`.
 
     >>> class Shrinking(Parameters):
     ...     shrinkage: float = 0.5
