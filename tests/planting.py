@@ -70,7 +70,7 @@ SEAMS = {
     "memory of a call": _at(".core.sums.calls:_CALL_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
-    "choice of slices": _at(".core.sums.arithmetic.slices:chosen"),
+    "choice of slices": _at(".core.sums.arithmetic.slices:uses_slices"),
     "rates of products": _at(".core.sums.arithmetic.slices:measured_rates"),
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs

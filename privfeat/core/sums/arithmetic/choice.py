@@ -23,4 +23,4 @@ def of_rows(rows: Rows) -> tuple[Any, dict[str, Any]]:
 
 def sliced(rows: Rows) -> bool:
     """Return whether products are made of slices: of whole numbers alone."""
-    return rows.step is not None and slices.chosen()
+    return rows.step is not None and slices.uses_slices()
