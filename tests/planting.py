@@ -100,8 +100,7 @@ SEAMS = {
     "search for the epsilon of a selection": _at(".core.accounting.selection:bisect"),
     "epsilon of one run": _at(".core.accounting.selection:gaussian_epsilon"),
     "divergence of a selection": _at(".core.statement.composition:selection_rdp"),
-    "plan of a linear fit": _at(".linear.model:plan_releases"),
-    "plan of a private step": _at(".preprocessing.private:plan_releases"),
+    "plan of a fit": _at(".estimation.plans:plan_releases"),
     # noise
     "Gaussian noise": _at(".core.noise.draws:gaussian"),
     "symmetric Gaussian noise": _at(".core.noise.draws:symmetric_gaussian"),
