@@ -156,10 +156,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         return grid_step(self._norm(n_features)) ** 2
 
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Floats, counted: NDArray[np.bool_]
     ) -> None:
         n_features = records.shape[1]
         center = self._center(n_features)

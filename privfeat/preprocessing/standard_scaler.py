@@ -178,10 +178,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return [*super()._facts(), "the bounds of the columns"]
 
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Floats, counted: NDArray[np.bool_]
     ) -> None:
         n_features = records.shape[1]
         low, high = self.bounds_of(n_features)
