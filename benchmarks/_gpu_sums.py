@@ -57,7 +57,7 @@ class WholeRows:
 
 def digests(n_rows: int, sliced: bool) -> dict[str, str]:
     """Return a digest of each sum, by products of slices or of float64."""
-    slices.chosen = lambda: sliced
+    slices.uses_slices = lambda: sliced
     devices.check_exact_products()
     # entries, and norms, as large as the proofs allow
     rows, short = WholeRows(n_rows, LIMIT), WholeRows(n_rows, LIMIT >> 4)

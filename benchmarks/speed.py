@@ -35,7 +35,7 @@ from scipy.linalg import cho_factor, cho_solve
 from privfeat import DPFC, DPAdamLinear, DPLeastSquares, DPNewton
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 
 N_ITER = 10
 PASS = (50_000, 1_280)

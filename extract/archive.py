@@ -23,9 +23,9 @@ from privfeat.data.pixels import (
 )
 
 from .errors import ExtractError
-from .layout import read_layout
+from .layout import read_layout, source_of
 from .ranks import one_at_a_time
-from .sources import Source, as_labels, digest_of_list
+from .sources import Source, as_labels
 
 DAMAGE = (
     tarfile.TarError,
@@ -133,15 +133,7 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
     for name, files in layout.files.items():
         places = None if spans is None else [spans[file] for file in files]
         images[name] = ArchiveImages(readable, files, layout.labels[name], places)
-    return Source(
-        name=path.name.split(".")[0],
-        splits=images,
-        class_names=layout.class_names,
-        digests={
-            name: digest_of_list(files, layout.labels[name])
-            for name, files in layout.files.items()
-        },
-    )
+    return source_of(path.name.split(".")[0], layout, images)
 
 
 def _members_of(path: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:

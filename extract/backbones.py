@@ -60,7 +60,7 @@ def load_backbone(network: Network, crop: int) -> Backbone:
     if checkpoint is not None:
         load_checkpoint(model, checkpoint, cfg.get("classifier"))
         if known and not (network.model_kwargs or network.mean or network.std):
-            _warn_of_twins(plain, known)
+            _warn_of_other_names(plain, known)
         digest, origin = digest_of_file(checkpoint), checkpoint.name
     else:
         digest = digest_of_state(model)
@@ -94,7 +94,7 @@ def load_backbone(network: Network, crop: int) -> Backbone:
     )
 
 
-def _warn_of_twins(name: str, known: KnownNetwork) -> None:
+def _warn_of_other_names(name: str, known: KnownNetwork) -> None:
     """Say which other names the same weights would fit, with worse features."""
     others = [n for n, one in KNOWN_NETWORKS.items() if one.timm == known.timm]
     others.remove(name)

@@ -6,8 +6,8 @@ from typing import Any
 
 from privfeat.data.pixels import decode, list_images
 
-from .layout import read_layout
-from .sources import Source, as_labels, digest_of_list
+from .layout import read_layout, source_of
+from .sources import Source, as_labels
 
 
 class FolderImages:
@@ -34,15 +34,8 @@ def open_folder(root: Path, splits: Sequence[str] | None, workspace: Path) -> So
     own = workspace.resolve()
     folders = [f for f in folders if not (root / f).resolve().is_relative_to(own)]
     layout = read_layout(paths, splits, str(root), folders)
-    return Source(
-        name=root.resolve().name,
-        splits={
-            name: FolderImages(root, files, layout.labels[name])
-            for name, files in layout.files.items()
-        },
-        class_names=layout.class_names,
-        digests={
-            name: digest_of_list(files, layout.labels[name])
-            for name, files in layout.files.items()
-        },
-    )
+    images = {
+        name: FolderImages(root, files, layout.labels[name])
+        for name, files in layout.files.items()
+    }
+    return source_of(root.resolve().name, layout, images)

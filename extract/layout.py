@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
+from privfeat.data.origin import digest_of_list
 from privfeat.data.splits import SPLIT_NAMES, not_classes
 
 from .errors import ExtractError, say
+from .sources import Source
 
 
 @dataclass(frozen=True)
@@ -97,3 +100,12 @@ def read_layout(
         files = {name: files[name] for name in wanted}
     labels = {name: [number[chosen[p][1]] for p in files[name]] for name in wanted}
     return Layout(files, labels, class_names)
+
+
+def source_of(name: str, layout: Layout, images: dict[str, Any]) -> Source:
+    """Return the data set of a layout, whose ``images`` are lists by split."""
+    digests = {
+        split: digest_of_list(files, layout.labels[split])
+        for split, files in layout.files.items()
+    }
+    return Source(name, images, layout.class_names, digests)

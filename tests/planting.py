@@ -41,6 +41,7 @@ def _at(*places, compiled=None):
 
 
 _STORES, _SPECTRUM = ".core.ledger.stores", ".solvers.spectrum"
+_ROWS, _SUMS = ".estimation.rows", ".core.sums"
 SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
@@ -50,7 +51,7 @@ SEAMS = {
     ),
     "curvatures of the loss": _at(".core.bounds.losses:curvatures"),
     "clip of rows": _at(
-        ".linear.rows.scaling:clip_rows", compiled=".linear.rows.bounded:bounded_rows"
+        f"{_ROWS}.scaling:clip_rows", compiled=f"{_ROWS}.bounded:bounded_rows"
     ),
     "clip of residuals": _at(
         ".core.sums.arithmetic.residuals:clip_residuals",
@@ -59,7 +60,7 @@ SEAMS = {
     ),
     "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
-    "bound of a chunk": _at(".linear.rows.bounded:bounded_rows"),
+    "bound of a chunk": _at(f"{_ROWS}.bounded:bounded_rows"),
     # sums
     "product of rows with themselves": _at(".core.sums.arithmetic.gram:gram_of"),
     "products of rows with others": _at(".core.sums.arithmetic.host:products_of"),
@@ -69,7 +70,7 @@ SEAMS = {
     "memory of a call": _at(".core.sums.calls:_CALL_BYTES"),
     "memory for Gram matrices": _at(".core.sums.statistics:_GRAMS_BYTES"),
     "calls between two carries": _at(".core.sums.totals:_PARTS_BEFORE_CARRY"),
-    "choice of slices": _at(".core.sums.arithmetic.slices:chosen"),
+    "choice of slices": _at(".core.sums.arithmetic.slices:uses_slices"),
     "rates of products": _at(".core.sums.arithmetic.slices:measured_rates"),
     "sums of digits": _at(".core.sums.arithmetic.slices:digit_sums"),
     # what a Gram matrix costs
@@ -99,8 +100,7 @@ SEAMS = {
     "search for the epsilon of a selection": _at(".core.accounting.selection:bisect"),
     "epsilon of one run": _at(".core.accounting.selection:gaussian_epsilon"),
     "divergence of a selection": _at(".core.statement.composition:selection_rdp"),
-    "plan of a linear fit": _at(".linear.model:plan_releases"),
-    "plan of a private step": _at(".preprocessing.private:plan_releases"),
+    "plan of a fit": _at(".estimation.plans:plan_releases"),
     # noise
     "Gaussian noise": _at(".core.noise.draws:gaussian"),
     "symmetric Gaussian noise": _at(".core.noise.draws:symmetric_gaussian"),
@@ -155,23 +155,21 @@ SEAMS = {
     "steps of Adam": _at(".linear.adam:steps"),
     "solution of a linear fit": _at(".linear.model:DPLinearModel._solve"),
     "codes of the labels": _at(".estimation.labels:encode_labels"),
-    "release of the mean": _at(".linear.rows.bounded:release_mean"),
-    "sum of the mean": _at(".linear.rows.bounded:exact_class_sums"),
-    "exact gradient": _at(".core.sums.statistics:exact_gradient"),
-    "exact Gram matrix": _at(".core.sums.statistics:exact_gram"),
-    "exact Gram matrices of the classes": _at(
-        ".core.sums.statistics:exact_class_grams"
-    ),
-    "exact sums of the classes": _at(".core.sums.statistics:exact_class_sums"),
-    "exact curvature matrices": _at(".core.sums.statistics:exact_curvature_grams"),
+    "release of the mean": _at(f"{_ROWS}.bounded:release_mean"),
+    "sum of the mean": _at(f"{_ROWS}.bounded:exact_class_sums"),
+    "exact gradient": _at(f"{_SUMS}.statistics:exact_gradient"),
+    "exact Gram matrix": _at(f"{_SUMS}.statistics:exact_gram"),
+    "exact Gram matrices of the classes": _at(f"{_SUMS}.statistics:exact_class_grams"),
+    "exact sums of the classes": _at(f"{_SUMS}.statistics:exact_class_sums"),
+    "exact curvature matrices": _at(f"{_SUMS}.statistics:exact_curvature_grams"),
     "rows that are predicted at once": _at(".estimation.predictor:PREDICT_ROWS"),
-    "read of bounded rows": _at(".linear.rows.bounded:BoundedRows._read"),
+    "read of bounded rows": _at(f"{_ROWS}.bounded:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
-    "most rows of a fit": _at(".linear.rows.bounded:MAX_ROWS"),
+    "most rows of a fit": _at(f"{_ROWS}.bounded:MAX_ROWS"),
     "most rows of a private step": _at(".preprocessing.private:MAX_ROWS"),
     "most rows of all processes": _at(".estimation.team:MAX_ROWS"),
-    "memory for bounded rows": _at(".linear.rows.bounded:_CACHE_BYTES"),
-    "what is read at once": _at(".linear.rows.bounded:_BLOCK_BYTES"),
+    "memory for bounded rows": _at(f"{_ROWS}.bounded:_CACHE_BYTES"),
+    "what is read at once": _at(f"{_ROWS}.bounded:_BLOCK_BYTES"),
     # networks
     "factors of the clip": _at(".networks.engine.clipped_sums:clip_factors"),
     "rules of the clip": _at(".networks.engine.clipping:_RULES"),

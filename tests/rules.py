@@ -69,7 +69,7 @@ RULES = {
     ),
     "privfeat/estimation": rule(
         ["jax", "jaxtyping", "sklearn"],
-        ours=OF_ESTIMATORS | {"privfeat._encoding"},
+        ours=OF_ESTIMATORS | {"privfeat._encoding", "privfeat.solvers.spectrum"},
     ),
     "privfeat/linear": rule(
         ["jax", "jaxtyping", "optax", "sklearn", "tqdm"],
@@ -91,8 +91,7 @@ RULES = {
     ),
     "privfeat/preprocessing": rule(
         ["jax", "sklearn"],
-        ours=OF_ESTIMATORS
-        | {"privfeat.linear.rows", "privfeat.preprocessing", "privfeat.solvers"},
+        ours=OF_ESTIMATORS | {"privfeat.preprocessing", "privfeat.solvers"},
     ),
     "privfeat/recalibration": rule(
         ["sklearn"],

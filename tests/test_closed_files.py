@@ -8,7 +8,7 @@ import pytest
 from privfeat import DPLeastSquares, DPRandomizedSearch, PrivacyLedger, save
 from privfeat._files import LEDGER, write_atomically
 from privfeat.data import write_features
-from privfeat.estimation.bases import keep_params
+from privfeat.estimation.fitting import keep_params
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
 

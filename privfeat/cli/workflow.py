@@ -43,7 +43,7 @@ _SANITY_RECORDS = 100
 _AUDIT_RECORDS = 500
 
 
-class _Plan(NamedTuple):
+class _Arguments(NamedTuple):
     """What the verbs are given: of features, or of images."""
 
     plan: list[Any]
@@ -125,7 +125,7 @@ def run(args: Namespace) -> None:
         call(report, model, "--out", html, "--card", card, *told)
 
 
-def _of_features(args: Namespace) -> _Plan:
+def _of_features(args: Namespace) -> _Arguments:
     """Return what the verbs are given for an estimator on features."""
     for name in options.given(args, _TRAINING):
         raise CommandError(
@@ -163,10 +163,10 @@ def _of_features(args: Namespace) -> _Plan:
     sizes = ["--n", args.n, "--d", train.X.shape[1], "--classes", n_classes]
     if regressor:
         sizes = ["--n", args.n, *words_of(args, "columns", "target")]
-    return _Plan(sizes, tested, tested, fit, [*estimator, *fitted], args.test)
+    return _Arguments(sizes, tested, tested, fit, [*estimator, *fitted], args.test)
 
 
-def _of_images(args: Namespace) -> _Plan:
+def _of_images(args: Namespace) -> _Arguments:
     """Return what the verbs are given for a network on images."""
     if args.groups is not None:
         raise CommandError(
@@ -205,7 +205,7 @@ def _of_images(args: Namespace) -> _Plan:
     sizes = ["--n", args.n, "--classes", n_classes, *batch, *words_of(args, "epochs")]
     few = [*tested, *of_few(_SANITY_RECORDS // per_user)]
     more = [*tested, *of_few(_AUDIT_RECORDS // (args.max_group_size or 1))]
-    return _Plan(sizes, few, more, train, fitted, test)
+    return _Arguments(sizes, few, more, train, fitted, test)
 
 
 def _users(args: Namespace) -> list[str]:

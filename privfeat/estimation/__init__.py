@@ -3,6 +3,7 @@
 ``bases`` declares what a constructor takes. ``inputs`` checks what ``fit`` is given,
 and says which records of a user count. ``labels`` turns ``y`` into a problem of classes
 or numbers, ``fitting`` is what stands around every fit, and ``predictor`` predicts.
+``rows`` bounds the records that linear fits and private steps sum.
 The checks of parameters are here for who adds an estimator.
 """
 

@@ -1,6 +1,6 @@
 """The bases of estimators: parameters, a view of their privacy, and scores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from html import escape
@@ -22,8 +22,8 @@ from privfeat.core.statement.rounding import rounded_down, rounded_up
 P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
-_OF_FIT = "_params_of_fit"
-_NOT_KEPT = {*STAYS_AT_HOME, "steps", "verbose"}
+# Where an estimator keeps the parameters of its last fit.
+OF_FIT = "_params_of_fit"
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
@@ -31,10 +31,10 @@ class Parameters(BaseEstimator):
     """An estimator whose constructor takes what its classes declare.
 
     An annotated attribute of a class is a parameter, by keyword, with that default: its
-    own and those that it inherits. One that is ``= field(kw_only=False)`` has no
-    default, and may be given by its place. Values are stored as they are given, and
-    checked by ``fit``, as scikit-learn wants it. Annotate anything else as
-    `typing.ClassVar`.
+    own and those that it inherits. One that is ``= field(kw_only=False)`` may be given
+    by its place, and has a default only if ``field`` names one. Values are stored as
+    they are given, and checked by ``fit``, as scikit-learn wants it. Annotate anything
+    else as `typing.ClassVar`.
 
     >>> class Shrinking(Parameters):
     ...     shrinkage: float = 0.5
@@ -62,26 +62,9 @@ def described(estimator: Any) -> str:
     return repr(shown)
 
 
-def keep_params(estimator: Any) -> None:
-    """Keep the parameters of a fit, but what its owner may take out before it leaves.
-
-    Such is what stays at home, of the estimator itself or of one in it.
-    """
-    vars(estimator)[_OF_FIT] = {
-        name: value
-        for name, value in estimator.get_params(deep=False).items()
-        if not (
-            name in _NOT_KEPT
-            or hasattr(value, "get_params")
-            or callable(value)
-            or isinstance(value, Mapping)
-        )
-    }
-
-
 def params_of_fit(estimator: Any) -> dict[str, Any]:
     """Return the parameters, those that the last fit had in the place of later ones."""
-    return {**estimator.get_params(deep=False), **vars(estimator).get(_OF_FIT, {})}
+    return {**estimator.get_params(deep=False), **vars(estimator).get(OF_FIT, {})}
 
 
 def with_params_of_fit(

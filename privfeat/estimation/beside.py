@@ -1,5 +1,8 @@
-"""Parts that scikit-learn fits beside a private one, tried before its charge."""
+"""Public parts beside a private one: tried before its charge, not refused after."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from sklearn.base import clone
@@ -10,6 +13,8 @@ from privfeat.core.callers.stack import callers
 from privfeat.core.callers.stateless import is_exactly
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 
+# Whether the records are those of a run that was charged before it began.
+_CHARGED: ContextVar[bool] = ContextVar("charged", default=False)
 # What fits part after part.
 _SIDE_BY_SIDE = {"sklearn": {"ColumnTransformer", "FeatureUnion"}}
 
@@ -68,3 +73,18 @@ def _after_the_private(container: Any) -> Any:
 def _has_ledger(part: Any) -> bool:
     params = part.get_params() if hasattr(part, "get_params") else {}
     return any(isinstance(value, PrivacyLedger) for value in params.values())
+
+
+@contextmanager
+def charged_before() -> Iterator[None]:
+    """Let no public step refuse a number in the body: errors would tell of records."""
+    token = _CHARGED.set(True)
+    try:
+        yield
+    finally:
+        _CHARGED.reset(token)
+
+
+def is_charged() -> bool:
+    """Return whether this is within `charged_before`."""
+    return _CHARGED.get()

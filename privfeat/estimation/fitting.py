@@ -2,9 +2,8 @@
 
 import math
 import os
-from collections.abc import Callable, Iterator, MappingView, Set
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
 from functools import cache, wraps
 from inspect import signature
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 from sklearn.base import BaseEstimator
 
 from privfeat._progress import hidden, progress
+from privfeat._types import STAYS_AT_HOME
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.estimation.bases import cost_of, keep_params
+from privfeat.estimation.bases import OF_FIT, cost_of
 from privfeat.estimation.beside import try_what_stands_beside
 from privfeat.exceptions import PrivacyError
 
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=BaseEstimator)
 P = ParamSpec("P")
 T = TypeVar("T")
-# Whether the records are those of a run that was charged before it began.
-_CHARGED: ContextVar[bool] = ContextVar("charged", default=False)
 _REMEDIES = {
     "groups": "It protects each record on its own; other estimators protect users.",
     "sample_weight": "Weights of records change what one record can do. Leave them "
     "out, or pass class_weight to an estimator that has it.",
 }
+_NOT_KEPT = {*STAYS_AT_HOME, "steps", "verbose"}
 VARIABLE = "PRIVFEAT_COMPILATION_CACHE"
 _FOLDER = "jax_compilation_cache_dir"
 # The least time that a kept compilation took.
@@ -115,19 +114,21 @@ def _take_over(estimator: Any, copied: Any) -> None:
     vars(estimator).update(after)  # all at once
 
 
-@contextmanager
-def charged_before() -> Iterator[None]:
-    """Let no public step refuse a number in the body: errors would reveal records."""
-    token = _CHARGED.set(True)
-    try:
-        yield
-    finally:
-        _CHARGED.reset(token)
+def keep_params(estimator: Any) -> None:
+    """Keep the parameters of a fit, but what its owner may take out before it leaves.
 
-
-def is_charged() -> bool:
-    """Return whether this is within `charged_before`."""
-    return _CHARGED.get()
+    Such is what stays at home, of the estimator itself or of one in it.
+    """
+    vars(estimator)[OF_FIT] = {
+        name: value
+        for name, value in estimator.get_params(deep=False).items()
+        if not (
+            name in _NOT_KEPT
+            or hasattr(value, "get_params")
+            or callable(value)
+            or isinstance(value, Mapping)
+        )
+    }
 
 
 def announced(

@@ -28,7 +28,7 @@ from privfeat.solvers.optimizers import (
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 
 @document

@@ -21,24 +21,24 @@ from privfeat.estimation.predictor import (
     class_probabilities,
     label_probabilities,
 )
+from privfeat.estimation.rows import MEAN
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.prior import read_prior
 from privfeat.linear.parameters.public import read_public
+from privfeat.linear.parameters.ranges import check_clips
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
 from privfeat.linear.problem import (
-    MEAN,
     LinearProblem,
     Shape,
     mean_query,
     public_center,
     stack_of,
 )
-from privfeat.linear.rows.slots import check_clips
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.sums.totals import ExactSum
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 
 class DPLinearClassifier(ScoredClassifier, DPLinearModel):
@@ -287,9 +287,9 @@ def _bounded_rows(features: Any, labels: Any, **options: Any) -> "BoundedRows":
     """Return the rows of a fit, sparse if ``features`` are."""
     # these import JAX, for fits alone
     if issparse(features):
-        from privfeat.linear.rows.sparse import SparseRows
+        from privfeat.estimation.rows.sparse import SparseRows
 
         return SparseRows(features, labels, **options)
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
     return BoundedRows(features, labels, **options)

@@ -19,7 +19,7 @@ from privfeat.linear.problem import GRAM_WEIGHT, Shape
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.sums.records import Rows
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 # The Gram matrix gets the budget of one step, but at most 2 % of rho: more takes more
 # from the gradients than the noise in the matrix costs. Of few steps it gets what it

@@ -36,7 +36,7 @@ from privfeat.linear.problem import LinearProblem, Shape
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
     from privfeat.core.noise.release import Release
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 
 @document
@@ -269,6 +269,8 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
 
 
 def _target_rows(*args: Any, **options: Any) -> "BoundedRows":
-    from privfeat.linear.rows.target import TargetRows  # imports JAX, for fits alone
+    from privfeat.estimation.rows.target import (
+        TargetRows,  # imports JAX, for fits alone
+    )
 
     return TargetRows(*args, **options)

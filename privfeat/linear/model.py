@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfeat._messages import array_of, check_columns
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
-from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds.grid import check_width
 from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size
@@ -26,14 +25,15 @@ from privfeat.estimation.fitting import (
     kept_compiled_code,
 )
 from privfeat.estimation.inputs import known_features, read_rows, seed_of, validated
+from privfeat.estimation.plans import plan_of
 from privfeat.estimation.predictor import linear_scores, read_in_parts
+from privfeat.estimation.rows.slots import counted_records
 from privfeat.linear.parameters.ranges import RANGES, Ranges
 from privfeat.linear.problem import LinearProblem, Shape, grid_step_of
-from privfeat.linear.rows.slots import counted_records
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 
 # What a fit sets. Of an earlier one nothing may stay beside the statement of the next.
@@ -210,28 +210,16 @@ class DPLinearModel(PrivateEstimator, ABC):
         """Set ``coef_`` and ``intercept_`` for rows as `_scores` sees them."""
 
     def _plan(self, problem: LinearProblem) -> ReleasePlan:
-        """Return all queries with their noise, checked against the arithmetic."""
-        queries = problem.queries
-        if self.max_group_size is not None:
-            clipped = CLIPPED_SUMS if self._clips_users() else ()
-            most = int(self.max_group_size)
-            queries = [q.per_user(most, clipped=q.name in clipped) for q in queries]
-        plan = plan_releases(
-            queries,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            noise_multiplier=self.noise_multiplier,
+        plan = plan_of(
+            self,
+            problem.queries,
+            partial(self._grid_step, problem.shape),
+            clipped=CLIPPED_SUMS if self._clips_users() else (),
             accounting=self.accounting,
-            adjacency=self.adjacency,
             budget_split=problem.budget_split,
         )
         if plan.private or self.row_scaling == "unit":
             check_width(problem.shape.n_columns - bool(problem.shape.constant))
-        if self.arithmetic == "exact":
-            from privfeat.core.noise.exact import check_planned  # imports JAX
-
-            check_planned(plan, partial(self._grid_step, problem.shape))
         return plan
 
     def _grid_step(self, shape: Shape, name: str) -> float:

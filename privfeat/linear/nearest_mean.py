@@ -16,7 +16,7 @@ from privfeat.linear.problem import Shape
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 # Logit of a row that points where its class does. It changes no prediction.
 _CONCENTRATION = 10.0

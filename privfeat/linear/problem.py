@@ -16,6 +16,7 @@ from privfeat.core.bounds import replacement, sensitivity
 from privfeat.core.bounds.grid import CLIP_RANGE, GRID_BITS, grid_step
 from privfeat.core.noise.release import Release
 from privfeat.estimation.labels import Problem
+from privfeat.estimation.rows import COUNT_SCALE, MEAN
 
 if TYPE_CHECKING:
     from privfeat.linear.parameters.prior import Prior
@@ -23,13 +24,8 @@ if TYPE_CHECKING:
     from privfeat.solvers.prior import PriorWeight
     from privfeat.solvers.public import SignalFilter
 
-# The release of the mean.
-MEAN = "feature_mean"
 # Part of rho that the mean gets: all other releases have 5 % more noise for it.
 SHARE = 0.1
-# The constant coordinate that counts records, in units of the norm of a row; it takes
-# 11 % of the norm from the features.
-COUNT_SCALE = 0.5
 # Part of rho that one Gram matrix gets, relative to class sums or a gradient.
 GRAM_WEIGHT = 0.2
 # The same in a stack, where it costs nothing: two records that move class sums or a
@@ -158,7 +154,7 @@ def grid_step_of(
     step = grid_step(row_norm)
     if name == "class_counts":
         return 2.0**-GRID_BITS
-    if name in ("class_sums", "feature_mean"):
+    if name in ("class_sums", MEAN):
         return step * 2.0**-GRID_BITS if users else step
     if name == "gram" and gram_norm is not None:
         step = grid_step(min(row_norm, gram_norm))

@@ -112,7 +112,7 @@ def _ours(tensors: Tensors, rules: Any) -> dict[str, NDArray[np.float32]]:
     return found
 
 
-TWINS: dict[type[nnx.Module], Callable[..., dict[str, NDArray[np.float32]]]] = {
+CONVERTERS: dict[type[nnx.Module], Callable[..., dict[str, NDArray[np.float32]]]] = {
     MobileNetV2: of_mobilenet,
     # nf_resnet50: the raw kernels, and gains
     NFResNet: lambda network, found: _ours(_in_one_list(network, found), _RESNET),

@@ -17,7 +17,7 @@ from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import by_name
 from privfeat.networks.models import NETWORKS, SimpleVGG
 from privfeat.networks.models.small import parse_simple_vgg
-from privfeat.networks.timm_names import TWINS
+from privfeat.networks.timm_names import CONVERTERS
 
 Weights = str | os.PathLike[str] | Mapping[str, Any]
 
@@ -159,9 +159,11 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
     of the model, which suits timm's default weights; for others, or a network without a
     name there, pass floats that are scaled as theirs were.
     """
-    own = [of_twin for kind, of_twin in TWINS.items() if isinstance(network, kind)]
-    if not own:
-        names = ", ".join(kind.__name__ for kind in TWINS)
+    converters = [
+        convert for kind, convert in CONVERTERS.items() if isinstance(network, kind)
+    ]
+    if not converters:
+        names = ", ".join(kind.__name__ for kind in CONVERTERS)
         raise TypeError(
             f"network must be one of {names}, got {type(network).__name__}: timm has "
             "no such network."
@@ -171,7 +173,7 @@ def load_timm_weights(network: nnx.Module, weights: Weights) -> nnx.Module:
     tensors = {n: np.asarray(v, np.float32) for n, v in _read(weights).items()}
     kind_and_size = "weights must be those of a network of this kind and size, got "
     try:
-        found = own[0](network, tensors)
+        found = converters[0](network, tensors)
     except (IndexError, ValueError) as error:  # of axes that are not there
         raise ValueError(kind_and_size + "tensors of other shapes.") from error
     head = {"head/kernel", "head/bias"}

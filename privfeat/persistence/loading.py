@@ -55,7 +55,7 @@ def load(path: PathLike) -> Any:
 
 def _made(path: PathLike, saved: SavedModel) -> Any:
     """Return an estimator with all that was fitted but its statement."""
-    from privfeat.estimation.bases import keep_params
+    from privfeat.estimation.fitting import keep_params
 
     if saved.name in PUBLIC:
         return made_public(path, saved)

@@ -20,7 +20,7 @@ from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
-from privfeat.estimation.fitting import is_charged
+from privfeat.estimation.beside import is_charged
 from privfeat.estimation.inputs import array_of_records, checked
 from privfeat.estimation.plain import (
     frame_of,

@@ -14,7 +14,7 @@ from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.sums.processes import current_team
 from privfeat.core.sums.statistics import exact_gram
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 from privfeat.preprocessing.private import Floats, PrivateTransformer, document
 from privfeat.solvers.spectrum import check_gram_cost
 
@@ -158,10 +158,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
         return grid_step(self._norm(n_features)) ** 2
 
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Floats, counted: NDArray[np.bool_]
     ) -> None:
         """Release the Gram matrix of centred rows, and set its first directions."""
         n_features = records.shape[1]

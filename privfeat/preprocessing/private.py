@@ -14,9 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfeat._checks import check_choice, check_int
 from privfeat._messages import check_columns
 from privfeat._types import ARITHMETICS, Adjacency, Arithmetic
-from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
-from privfeat.core.noise.exact import check_planned
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.part_of_charge import PartOfCharge
@@ -34,6 +32,7 @@ from privfeat.estimation.inputs import (
     seed_of,
 )
 from privfeat.estimation.names import check_names
+from privfeat.estimation.plans import plan_of
 
 T = TypeVar("T", bound=type)
 Floats = NDArray[np.float64]
@@ -157,19 +156,8 @@ class PrivateStep(PrivateEstimator, ABC):
         check_choice("arithmetic", self.arithmetic, ARITHMETICS)
         queries = self._queries(n_features)
         if self.max_group_size is not None:
-            most = check_int("max_group_size", self.max_group_size, low=1)
-            queries = [query.per_user(most) for query in queries]
-        plan = plan_releases(
-            queries,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            rho=self.rho,
-            noise_multiplier=self.noise_multiplier,
-            adjacency=self.adjacency,
-        )
-        if self.arithmetic == "exact":
-            check_planned(plan, partial(self._grid_step, n_features))
-        return plan
+            check_int("max_group_size", self.max_group_size, low=1)
+        return plan_of(self, queries, partial(self._grid_step, n_features))
 
     def check_targets(self, X: Any, y: Any, n_features: int) -> None:
         """Raise what ``fit`` would refuse of ``y``, if it reads it, and of sizes."""

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
 from privfeat.data.tables import arrow_values, column_values
+from privfeat.estimation.bases import Parameters
 from privfeat.preprocessing.declaration import Column, parse_columns
 from privfeat.preprocessing.values import Refusals, outputs_of
 
@@ -20,7 +22,7 @@ from privfeat.preprocessing.values import Refusals, outputs_of
 _UNEQUAL = 3.0
 
 
-class PublicColumns(TransformerMixin, BaseEstimator):
+class PublicColumns(TransformerMixin, Parameters):
     """Make features of the columns of a table, by what everyone knows of them.
 
     Numbers and dates are clipped to their public bounds, which become -1 and 1; a
@@ -109,10 +111,7 @@ class PublicColumns(TransformerMixin, BaseEstimator):
     ['age', 'smoker', 'clinic_Bonn', 'clinic_Kiel']
     """
 
-    columns: Mapping[str, Mapping[str, Any]] | None
-
-    def __init__(self, columns: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        self.columns = columns
+    columns: Mapping[str, Mapping[str, Any]] | None = field(default=None, kw_only=False)
 
     @property
     def clip_norm(self) -> float:

@@ -166,10 +166,7 @@ class DPQuantiles(OneToOneFeatureMixin, PrivateTransformer):
         return [*super()._facts(), "the bounds of the columns"]
 
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Floats, counted: NDArray[np.bool_]
     ) -> None:
         """Release counts of cells by column, and set the quantiles that follow."""
         n_features, sizes = records.shape[1], self._sizes()

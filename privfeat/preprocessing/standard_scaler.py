@@ -185,10 +185,7 @@ class DPStandardScaler(OneToOneFeatureMixin, PrivateTransformer):
         return [*super()._facts(), "the bounds of the columns"]
 
     def _learn(
-        self,
-        mechanism: GaussianMechanism,
-        records: NDArray[Any],
-        counted: NDArray[np.bool_],
+        self, mechanism: GaussianMechanism, records: Floats, counted: NDArray[np.bool_]
     ) -> None:
         """Release count, sums and squares, and set means and scales that follow."""
         n_features = records.shape[1]

@@ -24,7 +24,7 @@ from privfeat.core.private_fit import PrivateFit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.estimation.fitting import charged_before
+from privfeat.estimation.beside import charged_before
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics.predictions import are_right
 from privfeat.selection.inputs import (

@@ -29,7 +29,7 @@ from privfeat.core.sums.statistics import (
 from privfeat.core.sums.totals import Total
 from privfeat.data import open_features
 from privfeat.distributed import all_processes, initialize
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 
 N_CLASSES = 3
 # Parameters of DPAdamLinear that two processes have differently.

@@ -16,9 +16,9 @@ from privfeat.core.sums.statistics import (
     exact_gradient,
     exact_gram,
 )
+from privfeat.estimation.rows import scaling
+from privfeat.estimation.rows.bounded import LEAST_VARIED, BoundedRows, release_mean
 from privfeat.linear.problem import mean_query
-from privfeat.linear.rows import scaling
-from privfeat.linear.rows.bounded import LEAST_VARIED, BoundedRows, release_mean
 from tests import reference
 from tests.combinations import few
 from tests.linear.centers import Stub

@@ -14,8 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from privfeat import DPLeastSquaresRegressor, open_features
 from privfeat.core.sums.processes import Team
 from privfeat.data import write_features
+from privfeat.estimation.rows.target import TargetRows
 from privfeat.exceptions import PrivacyWarning
-from privfeat.linear.rows.target import TargetRows
 from privfeat.persistence import load, save
 from tests.linear.replaying import (
     answered,

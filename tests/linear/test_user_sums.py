@@ -17,8 +17,8 @@ from privfeat import (
 from privfeat.core.sums.totals import exact_sum
 from privfeat.data import write_features
 from privfeat.estimation.inputs import check_users
+from privfeat.estimation.rows.slots import slots_of
 from privfeat.exceptions import PrivacyError
-from privfeat.linear.rows.slots import slots_of
 from tests.linear.replaying import (
     answered,
     assert_same_state,

@@ -256,6 +256,6 @@ def test_30_notices_a_budget_smaller_than_what_is_drawn(make, three_classes, pla
         object.__setattr__(planned, "rho", planned.rho / 2.0)
         return planned
 
-    plant("plan of a linear fit", cheap)
+    plant("plan of a fit", cheap)
     with pytest.raises(AssertionError):
         check_30(make, three_classes, plant)

@@ -60,7 +60,7 @@ def test_users_move_sums_by_their_sensitivity_at_most(step, records, adjacency):
 
 def test_an_attack_notices_half_of_the_sensitivity(step, records, plant):
     """So that the tests above can fail: half of a bound is too little for record 0."""
-    genuine = plant.genuine("plan of a private step")
+    genuine = plant.genuine("plan of a fit")
 
     def halved(queries, **budget):
         bounds = [query.l2_sensitivity / 2 for query in queries]
@@ -72,7 +72,7 @@ def test_an_attack_notices_half_of_the_sensitivity(step, records, plant):
             **budget,
         )
 
-    plant("plan of a private step", halved)
+    plant("plan of a fit", halved)
     assert not replay(step(), *records, record=0).ok
 
 

@@ -138,7 +138,7 @@ def check_exact_products() -> None:
             "NumPy must treat all rows alike, and does not. Install another build."
         )
     for device in jax.local_devices():
-        if not products_are_exact(device, slices.chosen()):
+        if not products_are_exact(device, slices.uses_slices()):
             raise PrivacyError(
                 f"products must be exact, and are not on {device}. Unset what emulates "
                 "or shortens float64, update the driver, or set JAX_PLATFORMS=cpu."

@@ -141,8 +141,8 @@ def exact_gradient(
         clip=rows.users and rows.users.of_gradients(*bounds),
         **options,
     )
-    unit = step * (_RESIDUAL_STEPS[loss] if private else 1.0)
-    return exact_sum(rows, coef.shape, unit, gradient_of, sampler, rows.users)
+    gradient_step = step * (_RESIDUAL_STEPS[loss] if private else 1.0)
+    return exact_sum(rows, coef.shape, gradient_step, gradient_of, sampler, rows.users)
 
 
 def exact_curvature_grams(
@@ -193,4 +193,4 @@ def of_rows(rows: Rows) -> tuple[Any, dict[str, Any]]:
 
 def sliced(rows: Rows) -> bool:
     """Return whether products are made of slices: of whole numbers alone."""
-    return rows.step is not None and slices.chosen()
+    return rows.step is not None and slices.uses_slices()

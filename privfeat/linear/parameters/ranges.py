@@ -3,6 +3,7 @@
 The planning of releases checks the budget, and the problem what depends on the data.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -23,7 +24,9 @@ from privfeat._types import (
     ROW_SCALINGS,
     USER_BOUNDS,
 )
-from privfeat.core.bounds.grid import CLIP_RANGE
+from privfeat.core.accounting.plan import Query
+from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
+from privfeat.core.bounds.user_clips import UserClip
 from privfeat.linear.parameters.prior import check_prior
 from privfeat.linear.parameters.public import check_public
 
@@ -71,3 +74,19 @@ def check_bounds(name: str, bounds: Any) -> None:
     low, high = (check_real(name, bound, low=-1e100, high=1e100) for bound in bounds)
     if not low < high:
         raise ValueError(f"{name} must increase, got {bounds!r}.")
+
+
+def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
+    """Refuse users whose sums cannot be clipped, before anything is charged."""
+    norm, most = float(estimator.clip_norm), int(estimator.max_group_size or 1)
+    further = getattr(estimator, "gram_clip_norm", None)
+    for query in queries:
+        if query.name in ("gradient", "class_contrasts"):
+            bound: float | None = getattr(estimator, "gradient_clip_norm", None)
+            bound = math.inf if bound is None else float(bound)
+            sizes = (shape.loss, shape.n_outputs, math.inf, bound)
+            UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
+        elif query.name != "class_sums":
+            radius = norm if further is None else min(norm, float(further))
+            clip = UserClip(radius, most)
+            clip.of_grams(grid_step(radius), shape.n_columns)

@@ -18,7 +18,7 @@ from privfeat.linear.problem import ClassWeights, Shape, weight_of
 
 if TYPE_CHECKING:
     from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
-    from privfeat.linear.rows.bounded import BoundedRows
+    from privfeat.estimation.rows.bounded import BoundedRows
 
 COUNTS = "class_counts"
 # Part of rho that the counts get: all other releases have 2.6 % more noise for it.

@@ -35,7 +35,7 @@ LONGEST = 2**17
 _TRIAL_SHAPE = (2**13, 1024, 256)
 
 
-def chosen() -> bool:
+def uses_slices() -> bool:
     """Return whether the devices of this process multiply slices rather than float64.
 
     On a CPU never, elsewhere if the first device was faster so in a trial on fixed

@@ -227,7 +227,7 @@ def test_largest_call_is_exact_in_float64(accelerator, grid_rows):
 
 def test_slices_are_not_tried_on_a_cpu(plant):
     plant("rates of products", None)
-    assert not slices.chosen()
+    assert not slices.uses_slices()
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(2.0, True), (1.0, False)])
@@ -236,7 +236,7 @@ def test_the_faster_products_are_chosen_once(accelerator, plant, rate, expected)
     rates = {"slices": rate, "float64": 1.0}
     plant("rates of products", lambda device: tries.append(device) or rates)
     slices._slices_win.cache_clear()
-    assert [slices.chosen(), slices.chosen()] == [expected, expected]
+    assert [slices.uses_slices(), slices.uses_slices()] == [expected, expected]
     assert len(tries) == 1
     slices._slices_win.cache_clear()
 

@@ -32,9 +32,9 @@ from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, Chunk
 from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
-from privfeat.linear.problem import COUNT_SCALE, MEAN
-from privfeat.linear.rows.scaling import bounded_rows, shifted_rows
-from privfeat.linear.rows.slots import Slots
+from privfeat.estimation.rows import COUNT_SCALE, MEAN
+from privfeat.estimation.rows.scaling import bounded_rows, shifted_rows
+from privfeat.estimation.rows.slots import Slots
 from privfeat.solvers.spectrum import shrunk_towards
 
 # Bounded rows of a file are kept in memory up to this size, else read at every pass;

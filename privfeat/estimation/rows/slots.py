@@ -1,15 +1,11 @@
 """Where records stand in a fit that clips sums of users: side by side."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat.core.accounting.plan import Query
-from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.user_clips import UserClip
 from privfeat.estimation.inputs import Users
 
 if TYPE_CHECKING:
@@ -43,22 +39,6 @@ def counted_records(
         content = b"".join(array.tobytes() for array in (kept, *places))
         team.check_same("groups", content)
     return kept, slots
-
-
-def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
-    """Refuse users whose sums cannot be clipped, before anything is charged."""
-    norm, most = float(estimator.clip_norm), int(estimator.max_group_size or 1)
-    further = getattr(estimator, "gram_clip_norm", None)
-    for query in queries:
-        if query.name in ("gradient", "class_contrasts"):
-            bound: float | None = getattr(estimator, "gradient_clip_norm", None)
-            bound = math.inf if bound is None else float(bound)
-            sizes = (shape.loss, shape.n_outputs, math.inf, bound)
-            UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
-        elif query.name != "class_sums":
-            radius = norm if further is None else min(norm, float(further))
-            clip = UserClip(radius, most)
-            clip.of_grams(grid_step(radius), shape.n_columns)
 
 
 def slots_of(ids: NDArray[Any], kept: NDArray[np.bool_], max_group_size: int) -> Slots:

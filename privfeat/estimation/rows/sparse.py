@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.sparse import clip_sparse_rows, with_column
 from privfeat.core.sums.records import CHUNK_ROWS, SparseChunk
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 
 
 class SparseRows(BoundedRows):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.estimation.predictor import unit_rows
-from privfeat.linear.rows.bounded import BoundedRows
+from privfeat.estimation.rows.bounded import BoundedRows
 
 
 class TargetRows(BoundedRows):
