@@ -7,6 +7,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
 # What ``threadpoolctl`` can keep to one thread; not Accelerate, of macOS.
@@ -57,6 +58,30 @@ def keeps_one_thread() -> bool:
     name = library_of_numpy().lower()
     found = _controller().select(user_api="blas").lib_controllers
     return bool(found) and any(known in name for known in _LIMITED)
+
+
+def times_matrix(
+    rows: Float[np.ndarray, "n d"], matrix: Float[np.ndarray, "d m"]
+) -> Float[np.ndarray, "n m"]:
+    """Return the product, each row of which is rounded alike beside any others.
+
+    BLAS takes another way for other numbers of rows. Where features cancel, what it
+    rounds is all that is left, and a step that scales rows makes large numbers of it.
+    So it gets 1,024 rows at a time, or fewer wide ones, the last ones filled up with
+    zeros, and one thread.
+    """
+    size = 1
+    if keeps_one_thread():
+        size = min(1024, max(1, 2**22 // max(rows.shape[1], 1)))
+    found = np.empty((len(rows), matrix.shape[1]))
+    part = np.zeros((size, rows.shape[1]))
+    with one_thread_a_product():
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            part[: len(some)] = some
+            part[len(some) :] = 0.0
+            found[start : start + size] = (part @ matrix)[: len(some)]
+    return found
 
 
 @cache

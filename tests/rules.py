@@ -51,7 +51,7 @@ def core_rules():
 RULES = {
     "privfeat/__init__.py": rule(ours={"privfeat"}),
     "privfeat/_version.py": rule(),
-    "privfeat/_blas.py": rule(["threadpoolctl"]),
+    "privfeat/_blas.py": rule(["jaxtyping", "threadpoolctl"]),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_encoding.py": rule(),

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit, log_expit, softmax
 
+from privfeat._blas import times_matrix
 from privfeat._messages import SPARSE
 from privfeat._types import Loss, RowScaling
 from privfeat.data import LazyFeatures
@@ -129,9 +130,15 @@ def linear_scores(
     center: NDArray[np.float64],
     row_scaling: RowScaling,
 ) -> NDArray[np.float64]:
-    """Return ``Z coef^T + intercept`` of the scaled and centred rows ``Z``."""
+    """Return ``Z coef^T + intercept`` of the scaled and centred rows ``Z``.
+
+    What a row gets depends on that row alone, to the last bit (`times_matrix`).
+    """
     rows = scaled_rows(features, center, row_scaling)
-    return np.asarray(rows @ coef.T + intercept)
+    if issparse(rows):  # each is multiplied by itself
+        return np.asarray(rows @ coef.T + intercept)
+    scores = times_matrix(rows, np.atleast_2d(coef).T)
+    return (scores if coef.ndim == 2 else scores[:, 0]) + intercept
 
 
 @dataclass(frozen=True, kw_only=True)

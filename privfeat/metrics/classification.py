@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from privfeat.core.noise.release import Release
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.rounding import rounded_up
 from privfeat.metrics.curves import (
     Histograms,
     ReliabilityCurve,
@@ -52,8 +53,8 @@ class Figures:
                 *(f"{name:<{width}}  {value}" for name, value in figures.items()),
                 f"Intervals of {100 * self.confidence:.4g} %: sampling of the test "
                 "records, and noise.",
-                f"Cost for the test records: epsilon = {cost.epsilon:g}, delta = "
-                f"{cost.delta:g}.",
+                f"Cost for the test records: epsilon = {rounded_up(cost.epsilon)}, "
+                f"delta = {rounded_up(cost.delta)}.",
             ]
         )
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from privfeat._blas import times_matrix
 from privfeat._checks import check_int, check_real
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
@@ -103,7 +104,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             As `DPStandardScaler.transform`.
         """
         rows = self._rows(X, reset=False)
-        return np.asarray((rows - self.mean_) @ self.components_.T)
+        return times_matrix(rows - self.mean_, self.components_.T)
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """Return rows of shape (n_samples, n_features) in the directions found.
@@ -114,7 +115,7 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, PrivateTransformer):
             As `transform`, of ``n_components`` columns.
         """
         rows = self._outputs(X, len(self.components_))
-        return np.asarray(rows @ self.components_ + self.mean_)
+        return times_matrix(rows, self.components_) + self.mean_
 
     def n_outputs(self, n_features: int) -> int:
         """Return how many columns ``transform`` makes of so many: public."""

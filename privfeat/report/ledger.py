@@ -55,12 +55,13 @@ def summarize(
     budget, history = ledger.budget, ledger.history
     fits = [charge.statement for charge in history]
     spent, left = spent_of(budget, fits), left_of(budget, fits)
+    whole = rounded_up(budget.epsilon)
     fitted = _is_among(statement, fits)
     measured = evaluation is not None and _is_among(evaluation, fits)
     return LedgerSummary(
         budget=(
             ("data set", budget.dataset),
-            ("budget", f"epsilon = {budget.epsilon:g}, delta = {budget.delta:g}"),
+            ("budget", f"epsilon = {whole}, delta = {rounded_up(budget.delta)}"),
             ("spent", f"epsilon = {rounded_up(spent.epsilon)}"),
             ("left for one more fit", f"epsilon = {rounded_down(left.epsilon)}"),
             ("protected", UNITS[budget.unit]),

@@ -43,7 +43,7 @@ def spending_of(account: Account, now: datetime) -> Spending:
         row={
             "data set": budget.dataset,
             "spent": rounded_up(spent[-1] if spent else 0.0),
-            "budget": f"{budget.epsilon:g}",
+            "budget": rounded_up(budget.epsilon),
             "left": rounded_down(left.epsilon),
             "fits": len(charges),
         },

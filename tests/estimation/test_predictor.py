@@ -1,0 +1,42 @@
+"""What a model or a step makes of a record, beside any others."""
+
+import numpy as np
+import pytest
+
+from privfeat import DPLeastSquares
+from privfeat._blas import times_matrix
+from privfeat.preprocessing import DPPCA
+
+
+@pytest.fixture(params=[(150, 64, 8), (60, 200, 20), (1024, 30, 3), (3, 2**21, 2)])
+def rows(request):
+    """Return rows, their number a place where BLAS takes another way."""
+    n, width, n_outputs = request.param
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(n + 1, width)), rng.normal(size=(width, n_outputs))
+
+
+def test_a_row_is_multiplied_alike_beside_any_others(rows):
+    rows, matrix = rows
+    whole = times_matrix(rows, matrix)
+    np.testing.assert_allclose(whole, rows @ matrix, rtol=1e-9)
+    for some in (slice(-1), slice(1, None), slice(7, 8), slice(None, None, 2)):
+        np.testing.assert_array_equal(times_matrix(rows[some], matrix), whole[some])
+    np.testing.assert_array_equal(times_matrix(rows[::-1], matrix), whole[::-1])
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_predictions_and_components_are_of_one_row():
+    """With one row more BLAS rounded all others otherwise."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(151, 64)), np.arange(151) % 8
+    options = {"epsilon": np.inf, "random_state": 0}
+    clf = DPLeastSquares(classes=range(8), **options).fit(X, y)
+    pca = DPPCA(n_components=8, **options).fit(X)
+    for of in (
+        clf.predict_proba,
+        clf.decision_function,
+        pca.transform,
+        lambda some: pca.inverse_transform(some[:, :8]),
+    ):
+        np.testing.assert_array_equal(of(X[:-1]), of(X)[:-1])
