@@ -6,7 +6,7 @@ estimator is fitted with its defaults. Tables hold the accuracy on the split ``t
 on 4,000 rows of it at most:
 
     python benchmarks/few.py banking77.h5 --out few_banking77.json
-    python benchmarks/few.py --curves few_banking77.json few_mnist5k.json
+    python benchmarks/few.py --curves few_banking77.json few_cifar10_128.json ...
 
 The second line writes the curves by which `privfeat.analysis.planning` recommends an
 estimator: accuracies on the rows kept apart, so that no choice depends on test rows.

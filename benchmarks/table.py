@@ -61,7 +61,8 @@ def origin(result: dict[str, Any]) -> str:
     parts = [f"Python {result['python']}"]
     parts += [f"{name} {versions[name]}" for name in SHOWN if name in versions]
     run = f"`{result['command']}`: {result['date']}, commit {result['commit']}"
-    on = f"{result['processor']}, {result['cores']} cores"
+    cores = f"{result['cores']} core{'s' if result['cores'] != 1 else ''}"
+    on = f"{result['processor']}, {cores}"
     copied = "" if result["source"] == "run" else f" *{result['source']}*"
     return f"{run}, {', '.join(parts)}; {on}.{copied}"
 
