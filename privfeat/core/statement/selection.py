@@ -46,7 +46,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_real("run_mu", self.run_mu, low=0.0, include_low=False)
-        check_real("mean", self.runs.mean, low=1.0)  # less would have a cost below 0
+        # of a mean below 1, as rounding may make it, `selection_rdp` has a negative log
+        check_real("mean", self.runs.mean, low=1.0)
         check_choice("scored_on", self.scored_on, SCORED_ON)
 
     @property
