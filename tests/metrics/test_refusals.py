@@ -44,8 +44,13 @@ def test_bad_parameters_are_refused(model, params, message):
 
 def test_more_records_than_margins_cover_are_refused(model, plant):
     plant("most rows of a private step", 39)
-    with pytest.raises(ValueError, match="at most 39 rows, got more"):
-        private_evaluation(model, *draw(40))
+    for use in (
+        lambda: private_evaluation(model, *draw(40)),
+        lambda: TemperatureScaling(model).fit(*draw(40)),
+        lambda: ConformalClassifier(model).fit(*draw(40)),
+    ):
+        with pytest.raises(ValueError, match="at most 39 rows, got more"):
+            use()
 
 
 def test_names_of_classes_are_refused_where_the_classes_are_numbers(model):

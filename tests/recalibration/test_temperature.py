@@ -265,14 +265,6 @@ def test_scaling_refuses_bad_records(sharp):
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("error:X does not have valid feature names")
-def test_more_records_than_margins_cover_are_refused(sharp, plant):
-    plant("most rows of a private step", 39)
-    X, y = draw(40, 0)
-    with pytest.raises(ValueError, match="at most 39 rows, got more"):
-        TemperatureScaling(sharp).fit(X, y)
-    assert TemperatureScaling(sharp, public=True).fit(X, y).temperature_ > 0.0
-
-
 def test_scaling_of_a_data_frame_does_not_warn_of_its_own_chunks():
     pandas = pytest.importorskip("pandas")
     X, y = draw(60, 12)
