@@ -28,7 +28,7 @@ from privfeat._checks import check_positive, check_real
 # 1e-6 the difference of two erfcx values loses log10(1 / mu) digits. Measured, not
 # proved, at 12,000 points against 60 digits: 9.3e-9. Others take from the rest, at the
 # smallest delta: numbers of runs 1e-9 (``selection``), discrete noise 1e-11 (``exact``,
-# of 1e12 numbers), its ends 2e-11 at an epsilon of 20 (``draws``), keys 2e-29.
+# of 1e12 numbers), ends of other noise 2e-11 at an epsilon of 20 (``draws``).
 _SLACK = 4e-8
 MU_RANGE = (1e-6, 1e6)
 
@@ -77,8 +77,8 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     """Return the smallest epsilon at ``delta`` of a Gaussian release, rounded up.
 
     ``gaussian_delta`` falls in epsilon. Bisection returns the end at which delta is
-    small enough. That of zCDP, where it begins, is so untried: the bound ``exp(-x**2 /
-    2) / 2`` on a normal tail beyond ``x`` makes delta there at most half of ``delta``.
+    small enough. It begins at that of zCDP, which needs no trial: delta there is at
+    most half of ``delta``, as a normal tail beyond ``x`` is at most ``exp(-x**2/2)/2``.
 
     Examples
     --------

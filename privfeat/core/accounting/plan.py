@@ -32,7 +32,7 @@ class Query:
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
         all records. Rounded down to a multiple of ``2**-52`` where it is drawn. Less
-        costs no more, nor composed: deltas of the pair are convex in it, least at 0.
+        costs no more, composed or not: deltas of the pair are convex in it, least at 0.
     weight : float
         Part of rho that one release gets, relative to the others; > 0.
     clipped : bool

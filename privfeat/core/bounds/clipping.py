@@ -59,9 +59,9 @@ def clip_residuals(
     **Guarantee.** With ``s = grid_step(largest)``: ``norm(clipped[i]) s row_norms[i] <=
     clip_norm``, ``norm(clipped[i]) s <= radius``, and every entry is at most ``2**20``,
     by the argument of `rows.clip_rows`, for fewer than 200,000 outputs, as
-    `sensitivity.residual_norm` demands. Squares that underflow change nothing: a norm
-    that they could is far below a step, and all its entries become zero. A residual
-    whose norm is not finite becomes zero. Weights make no entry larger: in floating
+    `sensitivity.residual_norm` demands. Where squares underflow that matters only to a
+    norm far below a step, all of whose entries become zero anyway. A residual whose
+    norm is not finite becomes zero. Weights make no entry larger: in floating
     point, too, a factor times a number in [0, 1] is at most the factor.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,

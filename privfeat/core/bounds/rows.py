@@ -78,7 +78,7 @@ def clip_rows(
     -----
     **Guarantee.** Each output row, times the grid step, has norm at most ``clip_norm``
     as a real number, and at most what ``norms`` says of it; it depends on the same
-    input row alone, supposed that compiled code rounds a row alike in every slot. A row
+    input row alone, if compiled code rounds a row alike in every slot (assumed). A row
     with an infinite or NaN entry becomes zero, the constant included. So does a row of
     norm below ``2**-96``, or ``2**-992`` in float64, but the constant stays.
 

@@ -16,8 +16,8 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 # A block stands whole in every part of a chunk that is handled at once.
 MOST_RECORDS = 2**9
 # Names of queries, as the estimators of `linear` call them, whose sums `clip_users` or
-# `clip_users_rows` bounds. Of any other a user may move every record's part. Here, and
-# used in `linear/model`, since it says of which sums the proofs below are.
+# `clip_users_rows` bounds. Of any other a user may move every record's part. Used by
+# `linear/model`; here, since it says of which sums the limits below are.
 CLIPPED_SUMS = frozenset(
     "class_contrasts class_grams class_sums feature_mean gradient gram hessian moments"
     " residual_sums".split()

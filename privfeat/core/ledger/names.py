@@ -3,8 +3,8 @@
 A second budget for the same records, under a name with a slip of the pen, would double
 what may be spent of them. So a new name is refused that differs from another by spaces,
 capitals or the form of accents alone; and one that is near another is, unless the
-caller says that its records are others. Letters of another script that are drawn alike
-are as other letters: who writes a name in those, on purpose, gets a second budget.
+caller says that its records are others. Letters of other scripts that look alike are
+other letters here: who writes a name in them, on purpose, gets a second budget.
 """
 
 import re
