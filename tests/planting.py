@@ -166,7 +166,7 @@ SEAMS = {
     "read of bounded rows": _at(f"{_ROWS}.bounded:BoundedRows._read"),
     "read of lazy features": _at(".data:LazyFeatures.read"),
     "most rows of a fit": _at(f"{_ROWS}.bounded:MAX_ROWS"),
-    "most rows of a private step": _at(".preprocessing.private:MAX_ROWS"),
+    "most rows of a private step": _at(".core.sums.records:MAX_ROWS"),
     "most rows of all processes": _at(".estimation.team:MAX_ROWS"),
     "memory for bounded rows": _at(f"{_ROWS}.bounded:_CACHE_BYTES"),
     "what is read at once": _at(f"{_ROWS}.bounded:_BLOCK_BYTES"),

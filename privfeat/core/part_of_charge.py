@@ -39,7 +39,8 @@ class PartOfCharge:
     def charge(self, statement: PrivacyStatement) -> None:
         """Take the charge of a fit; all that it draws is in its statement.
 
-        The first step to draw charges all of them.
+        The first step to draw charges all of them. How many blocks a release has is not
+        compared: its sensitivity is that of all together, whatever their number.
 
         Raises
         ------

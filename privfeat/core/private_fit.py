@@ -78,8 +78,8 @@ def private_selection(
     """Return a selection among fits, as `private_fit` does.
 
     Each run draws plans of ``run_mu`` at most. The caller sees to it that those of a
-    run are of different records, that a fit in it costs no more, and that the number
-    of runs is as stated. PrivacyError if epsilon is too small for it.
+    run, which are not counted, are of different records, that a fit in it costs no
+    more, and that runs are as many as stated. PrivacyError for too small an epsilon.
     """
     if statement.selection is None:
         raise PrivacyError("a selection must be part of its statement, got none.")
@@ -142,7 +142,7 @@ class PrivateFit:
             raise PrivacyError("a fit must be charged once: its statement is of one.")
         self._begun = True
         if math.isfinite(self.statement.epsilon):  # seeded or not
-            # several fits are of linear models, whose products are tried beforehand
+            # fits of a selection, or of steps, need products: tried before the charge
             (check_settings if self._plan else check_exact_products)()
         name = name or type(self._estimator).__name__
         ledger = None if isinstance(self._ledger, PartOfCharge) else self._ledger

@@ -7,12 +7,13 @@
         ...
 
 **Guarantee.** With ``whole`` for mu, all that the steps release together is ``mu``-GDP
-for the records, if each step is given rows of which each is a function of that record,
-public facts and earlier releases alone, and of as many records.
+for the records, or users, if each step is given one row for each record, a function of
+that record, public facts and earlier releases alone, and of the same user.
 
 *Proof.* Let ``r`` be what the steps before step ``i`` released. For a fixed ``r`` one
-function makes a row of each record. So neighbouring records become neighbouring rows,
-and the fit of step ``i``, which is ``mu_i``-GDP for its rows, is so for the records.
+function makes a row of each record. So records that differ in one, or in those of one
+user, become rows that do, and no fewer or more: neighbours under either adjacency. The
+fit of step ``i``, which is ``mu_i``-GDP for its rows, is so for the records, or users.
 Fits that are ``mu_i``-GDP for every ``r`` compose adaptively to one that is
 ``sqrt(sum mu_i**2)``-GDP (Dong, Roth & Su 2022, Corollary 2); `joined_plans` computes
 the sum from the noise. A step draws this noise and nothing else: its `PartOfCharge`

@@ -70,7 +70,7 @@ def joined_plans(whole: ReleasePlan, parts: Mapping[str, ReleasePlan]) -> Releas
     A release of noise multiplier ``m`` is ``1/m``-GDP, whatever a part says that it
     costs. So all of them compose adaptively to ``mu``-GDP with ``mu**2 = sum count /
     m**2`` (Dong, Roth & Su 2022, Corollary 2), which must be no more than that of
-    ``whole``.
+    ``whole``. Where noise is correlated ``count`` is more than has to be paid for.
     """
     releases = tuple(
         replace(one, query=replace(one.query, name=f"{name}.{one.query.name}"))

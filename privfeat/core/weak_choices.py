@@ -28,7 +28,7 @@ def warn_of_weak_choices(
             "knows or guesses the seed. Pass None for a real release."
         )
     if private and is_large_delta(cost.delta, n_units):
-        rule = "delta should be well below one over the number of records"
+        rule = f"delta should be well below one over the number of {cost.unit}s"
         warn(f"{rule}, got {cost.delta!r}. Pass a smaller one.")
 
 

@@ -15,6 +15,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.noise.release import Release
 from privfeat.core.private_fit import private_fit
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.records import check_number
 from privfeat.core.sums.totals import ExactSum
 from privfeat.estimation.inputs import Users, seed_of
 
@@ -69,6 +70,7 @@ class PrivateEvaluation:
         user, which that user's records and a key alone decide. ``estimator`` gets the
         statement as ``privacy_`` and loses what ``forget`` names, if not this object.
         """
+        check_number(n_records)
         users = self.users
         unit: Unit = "record" if users is None else "user"
         known = [*public, "that all values are finite"]

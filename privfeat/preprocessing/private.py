@@ -21,7 +21,7 @@ from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.devices import check_devices
 from privfeat.core.sums.processes import check_alone
-from privfeat.core.sums.records import MAX_ROWS
+from privfeat.core.sums.records import check_number
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import PrivateEstimator, warn_of_extremes
 from privfeat.estimation.fitting import fitted_apart
@@ -111,8 +111,7 @@ class PrivateStep(PrivateEstimator, ABC):
         check_alone(type(self).__name__)
         keys = KeyStream(seed_of(self.random_state))
         records, n_records = self._records(X, y)
-        if n_records > MAX_ROWS:
-            raise ValueError(f"X must have at most {MAX_ROWS} rows, got more.")
+        check_number(n_records)
         n_features = getattr(self, "n_features_in_", 0)
         plan = self.planned(n_features)
         self._check_size(n_features)

@@ -21,6 +21,7 @@ from privfeat.core.noise.keys import KeyStream
 from privfeat.core.private_fit import private_fit
 from privfeat.core.sums.confidence import confidence_gap, exact_confidence_gap
 from privfeat.core.sums.processes import check_alone
+from privfeat.core.sums.records import check_number
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import PrivateEstimator, ScoredClassifier
 from privfeat.estimation.fitting import fitted_apart
@@ -162,6 +163,7 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
             self.temperature_ = _likeliest_temperature(log_p, codes)
         else:
             check_given(X, y, None, self.ledger)
+            check_number(len(features))
             made = self.estimator, "predict_proba", features
             log_p = record_by_record(*made, self._logarithms)
             known = [

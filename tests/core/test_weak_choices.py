@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -55,3 +56,10 @@ def test_without_privacy_there_is_nothing_more_to_weaken():
 )
 def test_delta_is_large_from_one_over_the_number_of_units(delta, n_units, large):
     assert is_large_delta(delta, n_units) == large
+
+
+def test_delta_is_compared_with_the_number_of_what_is_protected():
+    for unit in ("record", "user"):
+        statement = replace(make_statement(epsilon=1.0, delta=1e-3), unit=unit)
+        with pytest.warns(PrivacyWarning, match=f"over the number of {unit}s"):
+            warn_of_weak_choices(statement, classes_read=False, n_units=100)

@@ -42,6 +42,17 @@ def test_bad_parameters_are_refused(model, params, message):
         private_evaluation(model, *draw(40), **params)
 
 
+def test_more_records_than_margins_cover_are_refused(model, plant):
+    plant("most rows of a private step", 39)
+    for use in (
+        lambda: private_evaluation(model, *draw(40)),
+        lambda: TemperatureScaling(model).fit(*draw(40)),
+        lambda: ConformalClassifier(model).fit(*draw(40)),
+    ):
+        with pytest.raises(ValueError, match="at most 39 rows, got more"):
+            use()
+
+
 def test_names_of_classes_are_refused_where_the_classes_are_numbers(model):
     X, y = draw(40)
     names = np.where(y == 1, "yes", "no")

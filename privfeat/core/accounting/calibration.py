@@ -14,8 +14,8 @@ from privfeat.core.accounting.plan import PlannedRelease, Query, ReleasePlan
 from privfeat.exceptions import UnsupportedEventError
 
 DEFAULT_EPSILON = 1.0
-# Far above what computation adds to a delta: the ends of the noise, and equal keys
-# (``noise.draws``).
+# Far above what computation adds to a delta: equal keys and, up to an epsilon of 27,
+# the ends of the noise (``noise.draws``).
 MIN_DELTA = 1e-10
 # dp-accounting's self-composition loses accuracy below this delta.
 MIN_SAMPLED_DELTA = 1e-9

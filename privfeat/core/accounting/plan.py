@@ -31,8 +31,8 @@ class Query:
         Blocks (one per class, say) that together make one release.
     sampling_prob : float
         Poisson sampling probability of a record in each release, in [1e-9, 1]; 1 for
-        all records. What is drawn is rounded down to a multiple of ``2**-52``: less
-        costs no more, since deltas of the sampled pair are convex in it, and 0 at 0.
+        all records. Rounded down to a multiple of ``2**-52`` where it is drawn. Less
+        costs no more, composed or not: deltas of the pair are convex in it, least at 0.
     weight : float
         Part of rho that one release gets, relative to the others; > 0.
     clipped : bool

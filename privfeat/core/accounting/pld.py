@@ -20,10 +20,11 @@ MAX_EPSILON = 1e4
 # What the Fourier transforms of dp-accounting may take from a delta, for each step: it
 # takes powers of numbers of size 1, whose rounding grows as the exponent, however large
 # it is. Measured from 1e4 to 3e6 steps, a delta is wrong by up to 9e-17 a step, in
-# either direction.
+# either direction. Neither fewer nor more were measured; for more, 1e-9 is taken off.
 _LOST_PER_STEP = 2.0**-51
-# From here on exp(-loss), and its product with a mass, may be rounded up to twice what
-# they are, each: epsilon is a logarithm over their sum.
+# For losses from here on exp(-loss) nears the least numbers of float64, and may be
+# rounded up to twice its size. So may its product with a mass. Epsilon is the logarithm
+# of a quotient by the sum of these products: it is too small by log(4) at most.
 _UNDERFLOW, _UNDERFLOWN = 690.0, 2.0
 
 

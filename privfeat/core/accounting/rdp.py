@@ -70,9 +70,9 @@ def divergences_of(
     Notes
     -----
     At a fractional order of a sampled release dp-accounting sums the series of [2]_
-    Section 3.3, with absolute values for its terms of either sign, and breaks off where
-    they fall below ``exp(-30)`` of the sum: a bound but for less than ``_LOST``, or
-    ``inf`` where it does not get there. Another bound is the chord between whole
+    Section 3.3. It adds the size of each term, whatever its sign: so the sum is a
+    bound. It breaks off at terms below ``exp(-30)`` of the sum, which leaves out less
+    than ``_LOST``, or returns ``inf``. Another bound is the chord between whole
     orders, since ``(a - 1) D_a``, the logarithm of a moment, is convex in ``a`` and 0
     at 1 ([4]_).
     The lesser is taken, and what each sampled step may have lost is added.

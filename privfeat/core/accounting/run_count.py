@@ -64,12 +64,14 @@ class RunCount:
     def count_at(self, uniform: float | Decimal) -> int:
         """Return the number of runs at a quantile in [0, 1): of a uniform, one draw.
 
-        In 80 decimal digits, and without a tail of probability below 1e-50: of an exact
-        uniform, within a statistical distance of 1e-38 of the law.
+        In 80 decimal digits: of an exact uniform, within a statistical distance of
+        1e-38 of the law. It ends where a probability is below 1e-60. From there on each
+        is less than ``1 - gamma / 2`` of the one before, so a tail below 1e-50 is lost.
         """
         with localcontext(EIGHTY_DIGITS):
             gamma, eta = Decimal(self.gamma), Decimal(self.eta)
             log = -gamma.ln()
+            # nearer to 0 the difference keeps fewer than 40 digits, and the limit 39
             scale = log if abs(eta) < 1e-40 else ((eta * log).exp() - 1) / eta
             probability = (1 - gamma) / scale
             left, count = Decimal(uniform) - probability, 1
@@ -79,6 +81,9 @@ class RunCount:
         return count
 
     def _scale(self, eta: float) -> float:
-        """Return ``(gamma**-eta - 1) / eta``; its limit where that underflows."""
+        """Return ``(gamma**-eta - 1) / eta``; its limit where that underflows.
+
+        ``expm1`` loses no digits near 0, as the difference in `count_at` does.
+        """
         log = -math.log(self.gamma)
         return log if abs(eta) < 1e-200 else math.expm1(eta * log) / eta

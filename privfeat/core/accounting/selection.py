@@ -41,9 +41,10 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
 
     Notes
     -----
-    **Guarantee.** Let ``D(e)`` be the delta of a run at epsilon ``e``, and let ``h >=
-    0`` satisfy ``(1 - gamma) D(h) <= gamma (exp(h) - 1)``. Then for every ``e`` the
-    selection is ``(e + (1 + eta) h, E[K] D(e))``-DP.
+    **Guarantee.** Let ``D(e)`` be the delta of a run at epsilon ``e``, of each of two
+    neighbours against the other, and let ``h >= 0`` satisfy ``(1 - gamma) D(h) <= gamma
+    (exp(h) - 1)``. Then for every ``e`` the selection is ``(e + (1 + eta) h, E[K]
+    D(e))``-DP.
 
     **Proof.** Let a run have density ``q`` on outputs, ordered by score and ties by a
     uniform draw, and let ``u(y)`` be the probability of an output above ``y``. The
@@ -57,12 +58,13 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
     most ``E[K] D(e)``. This tightens [1]_ Theorem 2, which goes through Rényi
     divergences, in the manner of [2]_; the tests compare.
 
-    A score of NaN is the worst output and an error in a run the best: outputs stay
-    ordered. The first of equal scores may be kept, because the order of independent
-    runs is uniform. Each run draws its candidate independently by one public law; the
-    candidate is part of the run's output. Which records are held out is drawn once, for
-    all runs and apart from the records: the guarantee is an average of bounds. ``h``
-    and ``e`` grow with ``mu``. What the drawing of ``K`` adds to delta: `or_infinite`.
+    A score of NaN is the worst output. A run that ends with an error is the best: that
+    error is what leaves, so outputs stay ordered. The first of equal scores may be
+    kept, because the order of independent runs is uniform. Each run draws its candidate
+    independently by one public law; the candidate is part of the run's output. Which
+    records are held out is drawn once, for all runs and apart from the records: the
+    guarantee is an average of bounds. ``h`` and ``e`` grow with ``mu``. What the
+    drawing of ``K`` adds to delta: `or_infinite`.
 
     Examples
     --------
@@ -74,7 +76,7 @@ def selection_epsilon(mu: float, delta: float, runs: RunCount) -> float:
         lambda h: (
             (1.0 - runs.gamma) * gaussian_delta(mu, h) <= runs.gamma * math.expm1(h)
         ),
-        good=-math.log(runs.gamma),
+        good=-math.log(runs.gamma),  # untried: D <= 1, and the other side is 1 - gamma
         bad=0.0,
     )
     epsilon = gaussian_epsilon(mu, run_delta) + (1.0 + runs.eta) * extra

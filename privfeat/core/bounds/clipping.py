@@ -41,8 +41,8 @@ def clip_residuals(
     residuals : array of shape (n_samples, n_outputs), float64
         Derivative of the loss by the scores, one row per record. Sensitive.
     row_norms : array of shape (n_samples,), float64
-        At least the norms of the rows, in feature units, but for a relative ``2**-50``:
-        from `rows.clip_rows`, or of sparse rows themselves. Sensitive.
+        At least the norms of the rows, in feature units: from `rows.clip_rows`, or
+        computed of sparse rows, which may take a relative ``2**-50``. Sensitive.
     clip_norm, radius, largest : float
         Bounds on the norm of a gradient, and on the norm and on each entry of a
         residual. Public.
@@ -59,9 +59,10 @@ def clip_residuals(
     **Guarantee.** With ``s = grid_step(largest)``: ``norm(clipped[i]) s row_norms[i] <=
     clip_norm``, ``norm(clipped[i]) s <= radius``, and every entry is at most ``2**20``,
     by the argument of `rows.clip_rows`, for fewer than 200,000 outputs, as
-    `sensitivity.residual_norm` demands. A residual whose norm is not finite becomes
-    zero. Weights make no entry larger: in floating point, too, a factor times a number
-    in [0, 1] is at most the factor.
+    `sensitivity.residual_norm` demands. Where squares underflow that matters only to a
+    norm far below a step, all of whose entries become zero anyway. A residual whose
+    norm is not finite becomes zero. Weights make no entry larger: in floating
+    point, too, a factor times a number in [0, 1] is at most the factor.
 
     **Source.** Goodfellow 2015 (arXiv:1510.01799) for the norm; Mehta et al. 2023,
     Algorithm 4, line 6.

@@ -44,7 +44,8 @@ def whole_coef(
 
     Their rows have norm at most 2**32, so products with rows of norm 2**20 have partial
     sums of at most 2**52, by Cauchy and Schwarz: scores are exact. One that is not
-    finite makes all of them NaN.
+    finite makes all of them NaN. Those whose squares underflow stay as they are:
+    their scores, below 2**-500, are 0 in float32.
     """
     largest = float(np.max(np.linalg.norm(coef, axis=1), initial=0.0))
     if not private or largest == 0.0:

@@ -78,9 +78,9 @@ def clip_rows(
     -----
     **Guarantee.** Each output row, times the grid step, has norm at most ``clip_norm``
     as a real number, and at most what ``norms`` says of it; it depends on the same
-    input row alone. A row with an infinite or NaN entry becomes zero, the constant
-    included. So does a row of norm below ``2**-96``, or ``2**-992`` in float64, but the
-    constant stays.
+    input row alone, if compiled code rounds a row alike in every slot (assumed). A row
+    with an infinite or NaN entry becomes zero, the constant included. So does a row of
+    norm below ``2**-96``, or ``2**-992`` in float64, but the constant stays.
 
     **Proof.** Let ``v`` be the numbers that are scaled: the entries, or, of float64,
     their products with one number for the row. Both reads of a row compute this one

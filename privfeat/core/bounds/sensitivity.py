@@ -13,7 +13,9 @@ integer sum is rounded once to float64, by a relative ``2**-53``. If a record ad
 most ``B``, the sum of at most ``2**32`` records (`MAX_ROWS` in ``sums.records``) has
 norm at most ``2**32 B``. Rounding moves the sums of two neighbours by at most ``2**-20
 B`` together, which is the margin. The few roundings of the bound itself take less than
-the ``2**-36`` by which records are bounded more tightly (``SHRINK`` in ``clipping``).
+``2**-48``. ``SHRINK`` in ``clipping`` leaves that: of its ``2**-36`` the rounding of
+the widest rows takes four fifths. Counts and boxes are not shrunk: they have the whole
+margin for it, as sums of at most ``2**52`` steps are not rounded.
 
 Notation: ``x`` is the bounded row of a record, ``norm(x) <= C = clip_norm``; ``p`` its
 predicted probabilities; ``y_j`` is 1 for each label ``j`` that it carries, else 0.
@@ -114,8 +116,8 @@ def curvature_grams(
 
     - ``"sigmoid"``: ``sqrt(m) C^2 / 4`` for ``m = n_outputs``, times ``sqrt(2)`` under
       replace-one.
-    - ``"softmax"``: ``sqrt(4/27) C^2``, times ``sqrt(2)``, whatever ``m`` is, but
-      ``sqrt(1/8) C^2`` for two outputs.
+    - ``"softmax"``: ``sqrt(4/27) C^2``, whatever ``m`` is, but ``sqrt(1/8) C^2`` for
+      two outputs; each times ``sqrt(2)`` under replace-one.
 
     Proof. Let ``w_j = p_j (1 - p_j)``. The stack changes by ``norm(w) norm(x)^2``.
     Sigmoid: ``w_j <= 1/4`` (Mehta et al. 2023, Theorem 2.1). Softmax: ``sum_j w_j^2 =

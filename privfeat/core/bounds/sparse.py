@@ -152,7 +152,7 @@ def clip_sparse_rows(
         length = np.sqrt(
             np.bincount(row_of, direction**2, n_rows) + (inside / divisor) ** 2
         )
-        # the constant alone is longer
+        # not of a row with a constant, which alone is longer than the shortest
         kept = length * divisor >= _SHORTEST
         direction = np.where(kept[row_of], direction, 0.0)
         if row_scaling == "unit":

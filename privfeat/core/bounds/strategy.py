@@ -7,9 +7,11 @@ independent ``z_t`` of the planned stddev: ``w = C^-1 z`` for the banded Toeplit
 than with ``w = z`` ([1]_). Each record is in one of ``b`` groups at random, and can be
 in the releases of its turn alone: release ``t`` samples group ``t mod b``.
 
-A fit may begin anew, with another data set even, at a release whose number is a
-multiple of ``b``: with new groups, and without earlier noise. Releases between two such
-points are a *stretch*.
+A fit may begin anew at a release whose number is a multiple of ``b``: with new groups,
+and without earlier noise. Releases between two such points are a *stretch*. (Each may
+even be of another data set: neighbours then differ in one record in all of these.) That
+a record is in the releases of its turn alone is up to callers: they sample it by
+`GaussianMechanism.sampler`.
 
 **Theorem** ([1]_, Theorem 4, which supposes one stretch and fixed groups). ``count``
 releases cost no more than ``ceil(count / b)`` releases with independent noise of that
@@ -38,8 +40,10 @@ take one place, without sampling: what they add differs by ``c_i (g - g')``.
 
 Rounding: ``w`` is computed in float64 from ``z`` alone, so that it is some noise that
 is the same function of ``z`` for all data. It differs from ``C^-1 z`` by parts of
-``2**-52``, which do not grow: coefficients are positive and fall, so the zeros of their
-polynomial lie outside the unit circle (Eneström and Kakeya).
+``2**-52`` in each release, which add up and do not grow: those of ``c_0 C^-1`` are in
+[-1, 1]. For coefficients fall, so ``(1 - x) c(x) / c_0`` is 1 less a polynomial whose
+coefficients, none of them negative, sum to 1. One over it is a series of numbers in
+[0, 1], as of a renewal process, and ``c_0 / c(x)`` one of their differences.
 
 References
 ----------

@@ -16,7 +16,8 @@ from privfeat.core.bounds.sensitivity import largest_residual, residual_norm
 # A block stands whole in every part of a chunk that is handled at once.
 MOST_RECORDS = 2**9
 # Names of queries, as the estimators of `linear` call them, whose sums `clip_users` or
-# `clip_users_rows` bounds. Of any other a user may move every record's part.
+# `clip_users_rows` bounds. Of any other a user may move every record's part. Used by
+# `linear/model`; here, since it says of which sums the limits below are.
 CLIPPED_SUMS = frozenset(
     "class_contrasts class_grams class_sums feature_mean gradient gram hessian moments"
     " residual_sums".split()
@@ -73,7 +74,7 @@ class UserClip:
         """
         grid, row_norm = grid_step(largest_residual(loss)), self.row_norm / step
         radius = min(radius, residual_norm(loss, n_outputs))
-        if radius > 2.0**26 * grid:
+        if radius > 2.0**26 * grid:  # `users.inner_products` reach its square, 2**53
             raise ValueError(
                 "loss must not be 'sigmoid' for more than 4096 classes and "
                 f"user_bound='sum', got {n_outputs}. Pass user_bound='count'."
@@ -84,17 +85,22 @@ class UserClip:
     def of_grams(self, step: float, n_columns: int) -> "SumClip":
         """Return the clip of Gram matrices, of classes and curvatures as well.
 
-        A row ``x' = sqrt(f) x - t`` with ``norm(t) < sqrt(d)`` has ``norm(x' x'^T - f x
-        x^T) <= 2 norm(t) norm(x)``. Rows of a Hessian are then weighted by ``2 r_j <=
-        1`` and truncated in half steps (`gram.weighted_rows`), which moves all blocks
-        by at most ``4 norm(r) sqrt(d) norm(x)`` squared half steps. The limit there is
-        ``4 W L``, for the ``W`` of `curvature_norm`. So it costs at most ``3 sqrt(d)
-        norm(x)`` of ``L``, as ``norm(r) <= 3 W``: ``norm(r)^2 = sum p (1 - p)`` is at
-        most ``m / 4`` for ``m`` outputs, and ``sum p`` for a softmax, which a float32
-        sum of ``2e5`` powers keeps below 1.02; ``9 W^2`` is ``9 m / 16``, 9/8 for a
-        softmax of two, and 4/3 for one of more. Weights ``w_j = r_j^2`` and indicators
-        are not negative, so stacked sums have at most ``max(w_i . w_k) norm(S)^2``, the
-        bound for a record times that of ``S``.
+        Each record loses ``5 sqrt(d) norm(x)`` of ``L`` at most:
+
+        - 2 by the truncation of rows. A row ``x' = sqrt(f) x - t`` with ``norm(t) <
+          sqrt(d)`` is no longer than ``x``, so ``norm(x' x'^T - f x x^T) <= 2 norm(t)
+          norm(x)``.
+        - 3 by that of weighted rows. Rows of a Hessian are weighted by ``2 r_j <= 1``
+          and truncated in half steps (`gram.weighted_rows`). This moves all blocks by
+          at most ``4 norm(r) sqrt(d) norm(x)`` squared half steps, where the limit is
+          ``4 W L`` for the ``W`` of `curvature_norm`; and ``norm(r) <= 3 W``. For
+          ``norm(r)^2 = sum p (1 - p)`` is at most ``m / 4`` for ``m`` outputs, and
+          ``sum p`` for a softmax, which a float32 sum of ``2e5`` powers keeps below
+          1.02; ``9 W^2`` is ``9 m / 16``, 9/8 for a softmax of two, 4/3 for more.
+
+        Stacked sums: weights ``w_j = r_j^2`` and indicators are not negative, so they
+        have at most ``max(w_i . w_k) norm(S)^2``, the bound for a record times that of
+        ``S``.
         """
         row_norm = self.row_norm / step
         return self._clip(row_norm**2, 5.0 * math.sqrt(n_columns) * row_norm)

@@ -27,8 +27,8 @@ def inner_products(
     """Return the inner products of any two rows of each block, of whole numbers.
 
     Exact where the norms of rows have products of at most ``2**53``, by Cauchy and
-    Schwarz. By sums, not by matrix products, on accelerators: ``devices`` tries those
-    that a fit uses, which may be of other types.
+    Schwarz. On accelerators by sums, not by matrix products: where a fit multiplies
+    8-bit numbers, ``devices`` has not tried products of float64.
     """
     parts = values.astype(np.float64).reshape(-1, block, values.shape[1])
     if isinstance(parts, np.ndarray):

@@ -8,6 +8,10 @@ from all records how to change each. A fit cannot see how its records were chose
 looks at the functions of scikit-learn that called it, and takes those it does not know
 for choices that no charge covers. A job in another thread or process does not show who
 sent it: there only folds are known that were drawn where this could be seen.
+
+Records are meant, not parameters: a search by exact scores fits its best candidate on
+all records, and no charge covers which one that is. `selection/ahead` warns of it as
+the search asks `HashKFold` for folds, and `selection/cost` says so.
 """
 
 import hashlib
@@ -30,15 +34,16 @@ from privfeat.core.callers.stateless import (
 
 # imbalanced-learn draws records by the labels of all.
 _CHOOSERS = ("sklearn", "imblearn")
-# Modules that pass on all rows that they were given, or none.
+# Modules that pass on all rows that they were given, or none; in `multiclass` those of
+# two classes, which the label of each row decides.
 _WHOLE = (
-    "sklearn.base",
-    "sklearn.compose",
-    "sklearn.model_selection._search",
+    "sklearn.base",  # `fit_transform`, `fit_predict`
+    "sklearn.compose",  # columns of all rows; `_steps_before` looks at them
+    "sklearn.model_selection._search",  # the last fit, on all
     "sklearn.multiclass",
-    "sklearn.multioutput",
-    "sklearn.pipeline",
-    "sklearn.utils",
+    "sklearn.multioutput",  # one column of targets after the other
+    "sklearn.pipeline",  # what its steps make of all rows: as above
+    "sklearn.utils",  # wraps methods, and sends jobs; `resample` calls no fit
 )
 _VALIDATION = "sklearn.model_selection._validation"
 # Functions of that module that fit on the rows in their local ``train``.
@@ -84,7 +89,8 @@ def covered_rows(
     """Return row numbers with the mark of a choice that a charge covers.
 
     The mark is a checksum of the numbers in their dtype: it gets to other processes
-    with them, and does not fit a part of them. ``seen``: by what will fit on them.
+    with them, and does not fit a part of them. ``seen``: what will fit on them has
+    asked for them itself, so that what is around it was seen.
     """
     plain = np.asarray(rows, np.int64)
     marks = dict.fromkeys([_MARK, _SEEN] if seen else [_MARK], _checksum(plain))

@@ -37,7 +37,8 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
 
     *Proof.* Let neighbours that are both taken share a record. If it is one text in
     one of them, all records are texts there; in the other it is no row of float64, so a
-    text, too. Else it is a row of float64 in both.
+    text, too. Else it is a row of float64 in both. (Where one is refused, the refusal
+    tells them apart: to their owner, before anything is charged.)
     """
     if is_exactly(first, DECLARED) or is_exactly(rows, _STORED):
         return False
@@ -55,8 +56,9 @@ def form_varies(rows: Any, first: Any = None, *, targets: bool = False) -> bool:
 def are_texts(rows: Any) -> bool:
     """Return whether records are texts: a list, an array or one column of them.
 
-    None of them bytes, which one that is no UTF-8 makes of all in some readers; and
-    none "NA" or the like, which some readers take for a gap, unless one is a word.
+    None of them bytes: in some readers one text that is no UTF-8 makes bytes of all.
+    And none "NA" or the like: some readers take it for a gap, but for a text as soon as
+    one record of its column is a word. A gap in texts is the empty string.
     """
     listed = isinstance(rows, list | tuple)
     column = len(getattr(rows, "shape", ())) == 1

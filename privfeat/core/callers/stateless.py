@@ -11,8 +11,8 @@ import numpy as np
 # It takes values one by one, and makes floats.
 DECLARED = {"privfeat": {"PublicColumns"}}
 
-# They compute each entry of a row from that row alone, round it alike in calls of any
-# size, and learn nothing in `fit`.
+# They compute each entry of a row from that row alone, and learn nothing in `fit`. That
+# they round it alike in calls of any size is supposed.
 _STATELESS = {
     "sklearn.preprocessing": {
         *("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures"),

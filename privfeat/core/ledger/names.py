@@ -1,8 +1,10 @@
-"""Names of data sets, and of who charges: no two data sets look alike.
+"""Names of data sets, and of who charges: no two differ by what is easily overlooked.
 
 A second budget for the same records, under a name with a slip of the pen, would double
-what may be spent of them. So a new name that looks like another is refused, and one
-that is near another is, unless the caller says that its records are others.
+what may be spent of them. So a new name is refused that differs from another by spaces,
+capitals or the form of accents alone; and one that is near another is, unless the
+caller says that its records are others. Letters of other scripts that look alike are
+other letters here: who writes a name in them, on purpose, gets a second budget.
 """
 
 import re

@@ -18,7 +18,11 @@ class Account:
 
 
 def find_datasets(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of the data sets that have a budget in an existing ledger."""
+    """Return the names of the data sets that have a budget in an existing ledger.
+
+    A file of an older release is taken over first, as where a ledger is opened: only
+    `read_accounts` changes nothing at all.
+    """
     with open_store(path).transaction(write=False) as found:
         return rows.find_datasets(found)
 

@@ -1,8 +1,8 @@
 """What a ledger holds: one row per budget, one row per charge, each with a checksum.
 
 The checksum of a budget covers the number and the checksums of its charges, so a charge
-that is gone is missed, the last one as well. Checksums notice damage, not forgery: who
-can write the ledger can write another history.
+that is gone is missed, the last one as well. ``fitted`` has none: damage there may let
+a fit go on that ended. Who can write the ledger can write another history.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from privfeat.core.statement.event_json import event_json
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.exceptions import LedgerError
 
-VERSION = 2  # 1: the checksum of a budget did not cover the charges
+VERSION = 2  # 1: a budget's checksum did not cover its charges: the last may be gone
 _BUDGET = tuple(field.name for field in fields(Budget))
 _CHARGE = ("number", "estimator", "asked", "statement", "event")
 # The column `fitted` holds this and a token while the fit is unfinished.

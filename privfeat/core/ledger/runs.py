@@ -8,8 +8,9 @@ token of the newest one.
 **Why one charge pays for one fit.** A run writes a checkpoint while it holds the lock
 of the ledger, and only if the ledger has the token of the run's last checkpoint. Then
 the ledger takes the new token. What a run draws between two checkpoints stays in its
-process until the second is written. So of several runs that started from one
-checkpoint the first to write another goes on, and all others end without a release.
+process until the second is written, after the last draw as well. So of several runs
+that started from one checkpoint the first to write another goes on, and all others end
+without a release.
 
 - Nor does a run finish with another token than the ledger has. Where that cannot be
   noted the fit is not lost: a fit with checkpoints writes one after its last draw

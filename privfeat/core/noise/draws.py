@@ -31,16 +31,18 @@ def gaussian(
     """Return independent draws from ``N(0, stddev^2)`` in float64.
 
     Drawn by inversion of a sign and a uniform number of 127 bits below 1/2: the law is
-    normal up to 13 standard deviations, and ends there. A neighbour may produce values
-    that this data set cannot. Their probability adds to delta, but little: the law of
-    ``n`` numbers is within a total variation of ``n 2**-128`` of the normal one, so at
-    most ``(1 + exp(epsilon)) 3e-39 n``: for an epsilon of 20 and 1e9 numbers 2e-21,
-    which the slack of ``conversions`` covers. With 52 bits, as in
+    normal up to 13.1 standard deviations, and ends there. A neighbour may produce
+    values that this data set cannot. A normal law that is cut there is within a total
+    variation of ``2**-128`` of the whole one, so ``n`` numbers add at most ``(1 +
+    exp(epsilon)) 3e-39 n`` to delta. For 1e9 numbers that is 2e-21 at an epsilon of 20,
+    above which ``fit`` warns (``weak_choices``). The slack of ``conversions`` covers it
+    up to 27 at a delta of 1e-10, and 38 at 1e-5; for larger ones nothing does: at an
+    epsilon of 76 the cut alone takes a delta of 1e-5. With 52 bits, as in
     ``jax.random.normal``, the end would be at 8, and the variation 2e-16 for each.
 
-    Continuous noise in floating point has known weaknesses in its low bits (Mironov
-    2012; Haney et al. 2022, arXiv:2207.13793), which the default arithmetic does not
-    protect against; ``exact`` does.
+    The cut law is continuous. What is drawn are some numbers of float64: this has known
+    weaknesses in the low bits (Mironov 2012; Haney et al. 2022, arXiv:2207.13793),
+    which the default arithmetic does not protect against; ``exact`` does.
     """
     size = math.prod(shape)
     with jax.enable_x64(True):

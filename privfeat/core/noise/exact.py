@@ -23,7 +23,7 @@ carry: its total is below ``2**62``, and the parameter ``s`` of the noise at mos
 
 **Theorem.** If the planned fit with continuous noise is (epsilon, delta)-DP, the exact
 one is ``(epsilon + 2 xi, exp(xi) delta)``-DP with ``xi = 3e-34`` times the number of
-released entries, however they depend on each other, with sampled records as without.
+entries that the plan releases, however they depend on each other, sampled or not.
 A selection is bounded by the profile of its runs, to each of which this applies.
 
 *Proof.* Let ``g(x) = exp(-x^2 / 8)`` and ``h(y) = sum_j g(j - y)`` over all whole
@@ -47,10 +47,14 @@ e^xi (e^epsilon Q(z in S) + delta) <= e^(epsilon + 2 xi) P(z in S) + e^xi delta`
 stated epsilon grows by less than ``1e-21 + 1e-21 delta``, as its slope is at most one.
 That is a relative ``1e-11`` of a delta of at least ``1e-10``, which a plan requires.
 The ``conversions`` state a delta that is a relative ``4e-8`` too large, of which their
-rounding takes ``2e-8``. The PLD accountant rounds losses up to multiples of ``1e-4``.
-All noise is a relative ``2**-20`` larger than whole sums need
-(``sensitivity.ROUNDING``). The zCDP statement needs no payment: the discrete Gaussian
-satisfies it, coordinate by coordinate ([1]_, Theorem 4 and its proof).
+rounding takes ``2e-8``; ``pld`` takes ``2**-51`` off it for each step, of which its
+rounding was measured to need a fifth. So these pay without the relative ``2**-20`` that
+most noise, but not that of ``confidence_gap`` and ``score_sensitivity``, has above what
+whole sums need (``sensitivity.ROUNDING``). zCDP, and Rényi divergences without
+sampling, need no payment: the discrete Gaussian satisfies them, coordinate by
+coordinate ([1]_, Theorem 4 and its proof). With sampling the moment of order ``a``
+grows by a factor of at most ``exp((2 a - 1) xi)``, as ``P`` and ``Q`` are within
+``exp(+- xi)``; ``rdp`` adds ``2**-40 a`` to its logarithm for each sampled step.
 
 References
 ----------

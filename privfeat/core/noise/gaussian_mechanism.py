@@ -169,7 +169,7 @@ class GaussianMechanism:
         """Return the Poisson sampler of the query ``name``; None for all records.
 
         It maps a number of records to a fresh mask, with the probability of the plan:
-        what is accounted is what is drawn, but for the rounding that `Query` states.
+        what is accounted is what is drawn, but rounded in float64 as `Query` says.
         Where noise is correlated, records take turns.
         """
         probability, correlated = self._sampling[name], self._correlated.get(name)

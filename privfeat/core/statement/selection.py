@@ -46,7 +46,8 @@ class Selection:
 
     def __post_init__(self) -> None:
         check_real("run_mu", self.run_mu, low=0.0, include_low=False)
-        check_real("mean", self.runs.mean, low=1.0)  # less would have a cost below 0
+        # of a mean below 1, as rounding may make it, `selection_rdp` has a negative log
+        check_real("mean", self.runs.mean, low=1.0)
         check_choice("scored_on", self.scored_on, SCORED_ON)
 
     @property
@@ -68,11 +69,13 @@ class Selection:
     def check_run(self, plan: ReleasePlan, adjacency: Adjacency) -> None:
         """Raise `PrivacyError` unless a run may draw this plan."""
         noisy = plan.private or self.run_mu == math.inf
-        cheap = plan.mu is not None and plan.mu <= self.run_mu * _MORE
+        # what a plan says of its cost, and what its noise says
+        mus = math.inf if plan.mu is None else plan.mu, _mu_of_noise(plan)
+        cheap = plan.mu is not None and max(mus) <= self.run_mu * _MORE
         if not (noisy and cheap and plan.adjacency == adjacency):
             raise PrivacyError(
                 f"a run must draw plans of mu = {self.run_mu!r} at most, for "
-                f"{adjacency!r}, with noise, got mu = {plan.mu!r}, {plan.adjacency!r}."
+                f"{adjacency!r}, with noise, got mu = {max(mus)!r}, {plan.adjacency!r}."
             )
 
     def event(self) -> "DpEvent":
@@ -99,3 +102,13 @@ class Selection:
             f"    scored on {SCORED_ON[self.scored_on]}. Epsilon covers all runs; the",
             "    releases below are those of the best one, the only one released.",
         ]
+
+
+def _mu_of_noise(plan: ReleasePlan) -> float:
+    """Return the mu of all releases together, by their noise; ``inf`` without."""
+    if not plan.private:
+        return math.inf
+    squares = (
+        each.query.participations / each.noise_multiplier**2 for each in plan.releases
+    )
+    return math.sqrt(math.fsum(squares))

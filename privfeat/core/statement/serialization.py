@@ -1,4 +1,9 @@
-"""The fields of a privacy statement as JSON: infinite numbers are the string "inf"."""
+"""The fields of a privacy statement as JSON: infinite numbers are the string "inf".
+
+Nothing here, nor in ``PrivacyStatement.from_json``, computes whether the costs that are
+read are those of the noise: `persistence/loading` does, of models. A ledger reads what
+it has written itself, under a checksum.
+"""
 
 import json
 import math
@@ -11,6 +16,8 @@ from privfeat.core.bounds.strategy import Banded
 from privfeat.exceptions import PrivacyError
 
 STATEMENT_VERSION = 1
+# Fields of text, of which "inf" is a word.
+_TEXTS = ("name", "public", "version")
 
 
 def dumps(fields: dict[str, Any]) -> str:
@@ -73,7 +80,7 @@ def _encode(value: Any) -> Any:
 
 def _decode(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _decode(item) for key, item in value.items()}
+        return {k: v if k in _TEXTS else _decode(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_decode(item) for item in value]
     return math.inf if value == "inf" else value

@@ -79,7 +79,11 @@ def words(
         f"    {record.count} x {record.name}: noise multiplier "
         f"{rounded_down(record.noise_multiplier)}, "
         f"L2 sensitivity {record.l2_sensitivity:.6g}"
-        + (f", sampling {record.sampling_prob:g}" if record.sampling_prob < 1 else "")
+        + (
+            f", sampling {rounded_up(record.sampling_prob)}"
+            if record.sampling_prob < 1
+            else ""
+        )
         + ("" if record.strategy is None else _BANDED.format(record.strategy.bands))
         for record in releases
     ]

@@ -132,6 +132,9 @@ class BatchTotal:
     def add(self, part: Num[Array, " p"]) -> None:
         """Add the sum of a batch. Sensitive; it stays on its device.
 
+        That it is of at most ``batch_size`` records cannot be seen in it: callers make
+        batches of so many slots (`networks/training/loop`).
+
         Raises
         ------
         TypeError

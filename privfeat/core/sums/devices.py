@@ -39,7 +39,7 @@ _VARIABLES = re.compile(
 )
 _FLAGS = re.compile(
     r"--(xla_\w*(?:fast_m(?:ath|in_max)|emulat|ozaki|tf32|bf16_(?:\dway|bf16))\w*)"
-    r"(?!\S*=(?:false|0))"
+    r"(?!\S*=(?:false|0)(?!\S))"  # "=0" turns one off, and "=01" is refused
 )
 
 
@@ -125,7 +125,8 @@ def _check_backend() -> None:
 def check_exact_products() -> None:
     """Compare worst-case products of every local device with those of integers.
 
-    Once for each device; 0.3 seconds on a CPU, where NumPy's residuals are tried too.
+    Once for each device of a process, which is not tried again where settings change;
+    0.3 seconds on a CPU, where NumPy's residuals are tried too.
 
     Raises
     ------

@@ -79,7 +79,7 @@ class Team:
     def check_same(self, what: str, content: bytes) -> None:
         """Raise `PrivacyError` in all processes unless they hold the same content.
 
-        Calls are numbered, so a process that is a step ahead differs.
+        Calls are numbered, so a process a step ahead differs. Mistakes alone are seen.
         """
         position = b"%d " % next(self._positions)
         if len(set(self.each(_digest(position + content)))) > 1:

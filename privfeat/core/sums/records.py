@@ -16,7 +16,14 @@ from privfeat.core.bounds.user_clips import UserClip
 # Functions of one row always see so many at once (`calls.by_chunks`).
 CHUNK_ROWS = 2**10
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
+# `linear/rows/bounded`, `estimation/team` and `check_number` refuse more.
 MAX_ROWS = 2**32
+
+
+def check_number(n_records: int) -> None:
+    """Raise ValueError for more records than the margins of bounds cover."""
+    if n_records > MAX_ROWS:
+        raise ValueError(f"X must have at most {MAX_ROWS} rows, got more.")
 
 
 @partial(

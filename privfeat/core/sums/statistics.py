@@ -5,11 +5,11 @@ Rows and residuals arrive as whole numbers of at most ``2**20`` in absolute valu
 them at most ``2**53``. So products of up to eight chunks are exact in float64, in any
 order, and ``slices`` computes the same in integers. So are ``totals``: int64 words of
 40 bits with carries. Scores are exact as well (`whole_coef`). Functions of one row (the
-softmax, in float32) always see blocks of one shape, however many there are in a call;
-that they treat a row alike wherever it stands in its block is tried on a CPU
-(``devices``), and supposed elsewhere. Hence what a record contributes depends on that
-record and on releases alone, not on its neighbours in the chunk, on chunks, threads,
-devices or processes, and one record moves a sum by exactly its own contribution.
+softmax, in float32) always see blocks of one shape, however many there are in a call.
+That they treat a row alike wherever it stands in its block is supposed; ``devices``
+tries it of the residuals of NumPy alone. Hence what a record contributes depends on
+that record and on releases alone, not on its neighbours in the chunk, on chunks,
+threads, devices or processes, and a record moves a sum by exactly its contribution.
 
 Without privacy (``step`` is None) rows are ordinary numbers and totals are float64.
 """
@@ -66,6 +66,7 @@ def exact_class_grams(rows: Rows, n_outputs: int) -> Iterator[ExactSum]:
     for start in range(0, n_outputs, n_together):
         labels = range(start, min(start + n_together, n_outputs))
         totals = {label: Total(private, (size, size)) for label in labels}
+        # rows of a label, until a block is full; an empty part, so that all have one
         waiting = {label: [np.zeros((0, size), np.float32)] for label in labels}
         for chunk in rows.chunks():
             factors, carried = np.asarray(factors_of(chunk)), np.asarray(chunk.labels)

@@ -173,7 +173,7 @@ class Total:
             self._n_parts = 1
 
     def sum(self, grid_step: float, users: UserClip | None = None) -> ExactSum:
-        """Return the total of this process, times ``grid_step``."""
+        """Return the total of this process, times ``grid_step``; `add` no more then."""
         return ExactSum(self._gathered(), grid_step, self._carry, users)
 
     def _gathered(self) -> Shaped[np.ndarray, "..."]:

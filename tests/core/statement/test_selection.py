@@ -15,8 +15,11 @@ from dp_accounting.dp_event import (
 )
 
 from privfeat import PrivacyStatement
+from privfeat.core.accounting.calibration import plan_releases
+from privfeat.core.accounting.plan import Query
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import SLACK, selection_epsilon
+from privfeat.core.bounds.strategy import Banded
 from privfeat.core.statement.selection import Selection
 from privfeat.exceptions import PrivacyError, UnsupportedEventError
 
@@ -138,8 +141,10 @@ def test_the_cost_of_a_selection_covers_the_rounding_of_its_runs():
             dataclasses.replace(SELECTION, run_mu=run_mu).check_cost(1e9, 1e-5)
 
 
-def plan_of(mu, private=True, adjacency="add_remove"):
-    return SimpleNamespace(mu=mu, private=private, adjacency=adjacency)
+def plan_of(mu, private=True, adjacency="add_remove", releases=()):
+    return SimpleNamespace(
+        mu=mu, private=private, adjacency=adjacency, releases=releases
+    )
 
 
 def test_a_run_draws_plans_within_its_mu_and_their_rounding():
@@ -154,3 +159,17 @@ def test_a_run_draws_plans_within_its_mu_and_their_rounding():
     ):
         with pytest.raises(PrivacyError, match=r"a run must draw plans of mu = 0\.2"):
             SELECTION.check_run(refused, "add_remove")
+
+
+def test_a_run_draws_no_plan_whose_noise_costs_more_than_it_says():
+    strategy = Banded((0.75, 0.5))
+    queries = [Query("a", 1.0, count=2), Query("b", 3.0, count=4, strategy=strategy)]
+    plan = plan_releases(queries, noise_multiplier=10.0)
+    assert plan.mu == pytest.approx(0.2)
+    SELECTION.check_run(plan, "add_remove")
+    louder = [dataclasses.replace(one, noise_multiplier=9.0) for one in plan.releases]
+    for releases in ((louder[0], plan.releases[1]), (plan.releases[0], louder[1])):
+        said = dataclasses.replace(plan, releases=releases)
+        assert said.mu == plan.mu
+        with pytest.raises(PrivacyError, match=r"got mu = 0\.2114"):
+            SELECTION.check_run(said, "add_remove")

@@ -98,6 +98,13 @@ def test_statement_survives_json(plan, seeded):
     assert PrivacyStatement.from_json(statement.to_json()) == statement
 
 
+def test_a_text_that_is_inf_stays_a_text():
+    plan = plan_releases([Query("inf", 1.0)], epsilon=math.inf)
+    statement = PrivacyStatement.from_plan(plan, public=("inf",), seeded=False)
+    statement = dataclasses.replace(statement, version="inf")
+    assert PrivacyStatement.from_json(statement.to_json()) == statement
+
+
 def test_statement_json_is_standard(plan):
     def refuse(constant):
         raise AssertionError(constant)

@@ -50,6 +50,9 @@ def test_statement_text_shows_the_sampling():
 def test_statement_text_rounds_against_us():
     plan = plan_releases([Query("gram", 1.0, count=3)], noise_multiplier=1.2345675)
     assert "noise multiplier 1.23456," in str(state(plan))
+    query = Query("gradient", 1.0, sampling_prob=0.12345612)
+    plan = plan_releases([query], noise_multiplier=3.0, accounting="pld")
+    assert "sampling 0.123457\n" in str(state(plan))
     selection = Selection(0.12345649, 0.5, 0.05, "public")
     assert any("mu = 0.123457," in line for line in selection.lines())
 

@@ -39,6 +39,8 @@ def test_variables_of_cublas_are_refused_on_gpus(monkeypatch, name):
             "--xla_gpu_default_to_alg_dot_bf16_bf16_f32=true",
             "xla_gpu_default_to_alg_dot_bf16_bf16_f32",
         ),
+        ("--xla_cpu_enable_fast_math=01", "xla_cpu_enable_fast_math"),
+        ("--xla_cpu_enable_fast_math=0", None),
         ("--xla_cpu_enable_fast_math=false", None),
         ("--xla_gpu_enable_fast_min_max=false", None),
         ("--xla_force_host_platform_device_count=8", None),

@@ -12,7 +12,12 @@ from threadpoolctl import threadpool_info
 from privfeat.core.bounds.grid import GRID_BITS
 from privfeat.core.bounds.sensitivity import ROUNDING
 from privfeat.core.sums.arithmetic.gram import most_rows
-from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS, full_chunks
+from privfeat.core.sums.records import (
+    CHUNK_ROWS,
+    MAX_ROWS,
+    check_number,
+    full_chunks,
+)
 from privfeat.core.sums.totals import in_order
 from privfeat.solvers import spectrum
 
@@ -29,6 +34,12 @@ def test_products_of_all_rows_of_a_call_add_up_exactly_in_float64():
 def test_the_margin_covers_the_rounding_of_the_largest_sums():
     """Of one sum in each of two neighbours: half a unit in the last place."""
     assert 2 * MAX_ROWS * 2.0**-53 <= ROUNDING
+
+
+def test_so_many_records_may_be_counted_and_no_more():
+    check_number(MAX_ROWS)
+    with pytest.raises(ValueError, match="at most 4294967296 rows, got more"):
+        check_number(MAX_ROWS + 1)
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, CHUNK_ROWS, CHUNK_ROWS + 1])

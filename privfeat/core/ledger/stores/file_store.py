@@ -68,7 +68,7 @@ class FileStore:
                     _take_over(file, self.path)
                 yield from self._run(file)
         except OSError as error:
-            raise LedgerError(
+            raise LedgerError(  # or a checkpoint, which the body writes
                 f"ledger {self} must be readable and writable, got: {error}."
             ) from error
 

@@ -88,7 +88,10 @@ def _clipped_rows(
 def weighted_rows(
     rows: Float[Array, "b c"], root: Float64[Array, " b"], private: bool
 ) -> Float64[Array, "b c"]:
-    """Return rows times ``root <= 1/2``, in half steps of the grid of the rows."""
+    """Return rows times ``root <= 1/2``, in half steps of the grid of the rows.
+
+    That is, whole numbers: those of the rows times ``2 root``.
+    """
     weighted = rows.astype(jnp.float64) * (2.0 * root)[:, None]
     return jnp.trunc(weighted) if private else weighted
 

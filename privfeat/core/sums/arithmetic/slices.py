@@ -138,7 +138,8 @@ def scores(
 def gram(rows: Num[Array, "n c"]) -> Int64[Array, "c c"]:
     """Return ``rows^T rows`` of at most `LONGEST` rows, as `product` does.
 
-    With six products of digits instead of nine, of which three count twice.
+    Calls have `calls.CALL_ROWS`, fewer. With six products of digits instead of nine, of
+    which three count twice.
     """
     digits = _digits(rows.T, GRID_BITS)
     total: Any = jnp.int64(0)

@@ -7,9 +7,8 @@ its clipped gradient, or its row, by the root. The proofs of ``sensitivity`` and
 of that: it makes no coordinate larger. So all bounds are those of the largest weight,
 1, attained by records of such a class; two of other classes, of weights ``v`` and
 ``w``, are at most ``v + w`` times the bound for one apart, and no more than two of that
-class. `replacement.row_sum` also uses one constant ``c`` in both rows. Rows times roots
-of ``w >= v`` differ by a squared norm of at most ``w (C^2 (1 + t)^2 + c^2 (1 - t)^2)``
-for ``t = sqrt(v / w)``: convex in ``t``, so largest at 0 or 1, where it is the bound.
+class. `replacement.row_sum` is of rows without weights alone (``linear/rows/bounded``):
+two rows of its proof have one constant, which weights would change.
 """
 
 from collections.abc import Iterator
@@ -73,5 +72,6 @@ class WeightedRows:
                 np.trunc(matrix.data, out=matrix.data)
             return replace(chunk, matrix=matrix)
         with jax.enable_x64(True):
+            # which multiplies by twice what it gets, in the grid of these rows
             rows = gram.weighted_rows(chunk.rows, root / 2.0, private)
             return replace(chunk, rows=rows.astype(jnp.float32))
