@@ -93,7 +93,8 @@ def main(argv: Sequence[str]) -> None:
     options = overlap_parser().parse_args(argv)
     say(_WARNING)
     if options.remove is not None:
-        say(_WARNING_OF_REMOVAL)
+        if not options.a_is_public:
+            say(_WARNING_OF_REMOVAL)
         require_free(options.remove, overwrite=False)
     with open_features(options.a) as a, open_features(options.b) as b:
         found = dict(zip("ab", nearest(a, b), strict=True))
@@ -124,7 +125,7 @@ def main(argv: Sequence[str]) -> None:
     if options.remove is not None:
         near = found["b"].similarity >= options.threshold
         with open_features(options.a) as a, open_features(options.b) as b:
-            write_without(b, near, options.remove, of=a)
+            write_without(b, near, options.remove, of=a, is_public=options.a_is_public)
         print(
             f"{options.remove}: {np.count_nonzero(~near)} of {len(near)} rows of "
             f"{options.b}, without {np.count_nonzero(near)} near-duplicates"
@@ -133,14 +134,19 @@ def main(argv: Sequence[str]) -> None:
 
 
 def write_without(
-    file: FeatureFile, near: NDArray[np.bool_], path: Path, *, of: FeatureFile
+    file: FeatureFile,
+    near: NDArray[np.bool_],
+    path: Path,
+    *,
+    of: FeatureFile,
+    is_public: bool = False,
 ) -> None:
     """Write the rows of a file that are not ``near``, with what is known of its origin.
 
     ``near`` is over the rows of all splits, and ``of`` the file whose near-duplicates
-    they are. Each split keeps its fingerprint, beside those of earlier calls, by which
-    ``public=`` refuses rows that the records of the fit have chosen. ExtractError if no
-    row is left; FeatureFileError if the file exists.
+    they are. Each split keeps its fingerprint, unless it ``is_public``, beside those of
+    earlier calls, by which fits refuse rows that records have chosen. Where it is
+    public, each row is kept or not by itself. ExtractError if no row is left; FeatureFileError if the file exists.
     """
     if np.all(near):
         raise ExtractError(f"{file.path} must hold a row that is no near-duplicate.")
@@ -164,8 +170,9 @@ def write_without(
         metadata = {k: v for k, v in file.metadata.items() if k not in left_out}
         makers = {one for split in of.values() for one in (split.made, *split.X.shards)}
         chosen = {
-            name: {WITHOUT_DUPLICATES: sorted({*split.X.chosen_by, *makers})}
+            name: {WITHOUT_DUPLICATES: sorted(private)}
             for name, split in file.items()
+            if (private := {*split.X.chosen_by, *(() if is_public else makers)})
         }
         writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)
 
@@ -250,6 +257,12 @@ def overlap_parser() -> argparse.ArgumentParser:
         metavar="OUT.h5",
         help="write B without its near-duplicates of A there, and say how accurate "
         "class means of B are on A with and without them",
+    )
+    parser.add_argument(
+        "--a-is-public",
+        action="store_true",
+        help="A holds no private record: then each row of B is kept or left out by "
+        "itself, and a fit with a ledger takes what --remove writes",
     )
     return parser
 

@@ -138,7 +138,7 @@ def linear_scores(
     if issparse(rows):  # each is multiplied by itself
         return np.asarray(rows @ coef.T + intercept)
     scores = times_matrix(rows, np.atleast_2d(coef).T)
-    return (scores if coef.ndim == 2 else scores[:, 0]) + intercept
+    return np.asarray((scores if coef.ndim == 2 else scores[:, 0]) + intercept)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,6 +65,9 @@ def check_public_rows(step: Any, X: Any) -> None:
 
 def number_of(rows: Any) -> int:
     """Return how many records there are. Sensitive where they may be added."""
+    shape: Any = getattr(rows, "shape", ())
+    if len(shape) == 2:  # of a table of any types
+        return int(shape[0])
     if hasattr(rows, "shape") or not hasattr(rows, "__len__"):
         rows = rows if sparse.issparse(rows) else array_of(rows)
         return int(rows.shape[0]) if rows.ndim else 1

@@ -272,3 +272,12 @@ def test_rows_that_other_records_chose_are_no_records_for_a_charge(
         with pytest.raises(PrivacyError, match="one of those moves many rows"):
             fit(rows.X, rows.y)
     assert not ledger.history
+    # each row of b goes by itself where a is public
+    apart = tmp_path / "apart.h5"
+    told = run("overlap", *files, "--remove", apart, "--a-is-public")
+    assert told[0] == 0
+    assert "ledger" not in told[2]
+    rows = open_features(apart)["train"]
+    assert len(rows) == 67
+    charged.fit(rows.X, rows.y)
+    assert len(ledger.history) == 1

@@ -16,7 +16,7 @@ from privfeat.core.bounds.user_clips import UserClip
 # Functions of one row always see so many at once (`calls.by_chunks`).
 CHUNK_ROWS = 2**10
 # Rows of a fit: with these, the margin of ``sensitivity`` covers the rounding of sums.
-# `linear/rows/bounded`, `estimation/team` and `check_number` refuse more.
+# `estimation/rows/bounded`, `estimation/team` and `check_number` refuse more.
 MAX_ROWS = 2**32
 
 

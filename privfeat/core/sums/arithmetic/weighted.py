@@ -7,8 +7,8 @@ its clipped gradient, or its row, by the root. The proofs of ``sensitivity`` and
 of that: it makes no coordinate larger. So all bounds are those of the largest weight,
 1, attained by records of such a class; two of other classes, of weights ``v`` and
 ``w``, are at most ``v + w`` times the bound for one apart, and no more than two of that
-class. `replacement.row_sum` is of rows without weights alone (``linear/rows/bounded``):
-two rows of its proof have one constant, which weights would change.
+class. `replacement.row_sum` is of rows without weights alone (`estimation.rows`): two
+rows of its proof have one constant, which weights would change.
 """
 
 from collections.abc import Iterator
