@@ -20,6 +20,7 @@ from privfeat.data import FeatureFile, FeatureWriter, open_features
 from privfeat.data.origin import differing, value
 from privfeat.data.schema import RESERVED, WITHOUT_DUPLICATES, require_free
 
+from .class_means import accuracy_of, class_means, labels_of
 from .errors import ExtractError, say
 from .values import cosine, count_or_zero, path_argument
 
@@ -146,7 +147,8 @@ def write_without(
     ``near`` is over the rows of all splits, and ``of`` the file whose near-duplicates
     they are. Each split keeps its fingerprint, unless it ``is_public``, beside those of
     earlier calls, by which fits refuse rows that records have chosen. Where it is
-    public, each row is kept or not by itself. ExtractError if no row is left; FeatureFileError if the file exists.
+    public, each row is kept or not by itself. ExtractError if no row is left;
+    FeatureFileError if the file exists.
     """
     if np.all(near):
         raise ExtractError(f"{file.path} must hold a row that is no near-duplicate.")
@@ -183,49 +185,23 @@ def say_accuracy(options: argparse.Namespace, near: NDArray[np.bool_]) -> None:
     Only where every record has a class that both files name. Rows have norm one.
     """
     with open_features(options.a) as a, open_features(options.b) as b:
-        labels_a, labels_b = _labels(a), _labels(b)
+        labels_a, labels_b = labels_of(a), labels_of(b)
         if a.class_names != b.class_names or labels_a is None or labels_b is None:
             print("accuracy: not compared, as some record has no class that both name")
             return
+        shape = len(a.class_names or ()), a.n_features
         one, two = (
-            _accuracy(a, labels_a, _class_means(b, labels_b, kept))
+            accuracy_of(
+                class_means(_unit_blocks(b), labels_b, kept, shape),
+                _unit_blocks(a),
+                labels_a,
+            )
             for kept in (np.ones_like(near), ~near)
         )
     print(
         f"accuracy on {options.a} by the class means of {options.b}: {100 * one:.1f} % "
         f"with all rows, {100 * two:.1f} % without near-duplicates"
     )
-
-
-def _labels(file: FeatureFile) -> NDArray[Any] | None:
-    """Return the classes of all splits, or None if a record has none that is named."""
-    labels = [split.y for split in file.values()]
-    n_classes = len(file.class_names or ())
-    named = all(y.ndim == 1 and np.all((0 <= y) & (y < n_classes)) for y in labels)
-    return np.concatenate(labels) if named else None
-
-
-def _class_means(
-    file: FeatureFile, labels: NDArray[Any], kept: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return the mean of the ``kept`` rows of each class, far away if there is none."""
-    sums = np.zeros((len(file.class_names or ()), file.n_features))
-    for first, rows in _unit_blocks(file):
-        part = slice(first, first + len(rows))
-        np.add.at(sums, labels[part][kept[part]], rows[kept[part]])
-    counts = np.bincount(labels[kept], minlength=len(sums))[:, None]
-    return np.divide(sums, counts, out=np.full_like(sums, 1e9), where=counts > 0)
-
-
-def _accuracy(
-    file: FeatureFile, labels: NDArray[Any], means: NDArray[np.float64]
-) -> float:
-    """Return the share of rows that are nearest to the mean of their class."""
-    found = np.empty_like(labels)
-    for first, rows in _unit_blocks(file):
-        scores = rows @ means.T - np.sum(means**2, axis=1) / 2
-        found[first : first + len(rows)] = np.argmax(scores, axis=1)
-    return float(np.mean(found == labels))
 
 
 def overlap_parser() -> argparse.ArgumentParser:
@@ -261,8 +237,8 @@ def overlap_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--a-is-public",
         action="store_true",
-        help="A holds no private record: then each row of B is kept or left out by "
-        "itself, and a fit with a ledger takes what --remove writes",
+        help="A holds no private record, so that each row of B goes by itself: fits "
+        "with a ledger take what --remove writes",
     )
     return parser
 
