@@ -68,19 +68,24 @@ def times_matrix(
     BLAS takes another way for other numbers of rows. Where features cancel, what it
     rounds is all that is left, and a step that scales rows makes large numbers of it.
     So it gets 1,024 rows at a time, or fewer wide ones, the last ones filled up with
-    zeros, and one thread.
+    zeros, and one thread. A product by one column, which takes rows by four and the
+    rest otherwise, gets a second one.
     """
-    size = 1
-    if keeps_one_thread():
-        size = min(1024, max(1, 2**22 // max(rows.shape[1], 1)))
-    found = np.empty((len(rows), matrix.shape[1]))
+    n_outputs, size = matrix.shape[1], 1024
+    while size * rows.shape[1] > 2**22:
+        size //= 2  # a power of two: no rows are left over
+    if size < 16 or not keeps_one_thread():
+        size = 1
+    if n_outputs == 1:
+        matrix = np.repeat(matrix, 2, axis=1)
+    found = np.empty((len(rows), n_outputs))
     part = np.zeros((size, rows.shape[1]))
     with one_thread_a_product():
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             part[: len(some)] = some
             part[len(some) :] = 0.0
-            found[start : start + size] = (part @ matrix)[: len(some)]
+            found[start : start + size] = (part @ matrix)[: len(some), :n_outputs]
     return found
 
 

@@ -25,6 +25,18 @@ def test_a_row_is_multiplied_alike_beside_any_others(rows):
     np.testing.assert_array_equal(times_matrix(rows[::-1], matrix), whole[::-1])
 
 
+@pytest.mark.parametrize("width", [3, 64, 255, 1280, 4097, 6001, 30_000, 300_001])
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 8, 20])
+def test_a_row_is_multiplied_alike_in_any_place(width, n_outputs):
+    """A product by one column takes rows by four, and the rest otherwise."""
+    rng = np.random.default_rng(0)
+    row, matrix = rng.normal(size=(1, width)), rng.normal(size=(width, n_outputs))
+    n_rows = min(1100, max(40, 20_000_000 // width))
+    found = times_matrix(np.broadcast_to(row, (n_rows, width)), matrix)
+    assert len(np.unique(found, axis=0)) == 1
+    np.testing.assert_array_equal(times_matrix(row, matrix), found[:1])
+
+
 @pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
 def test_predictions_and_components_are_of_one_row():
     """With one row more BLAS rounded all others otherwise."""
