@@ -80,7 +80,11 @@ def measure_rates(toy: bool) -> dict[str, Any]:
     import jax
     import jax.numpy as jnp
 
-    from privfeat.core.sums.arithmetic.slices import chosen, digit_sums, measured_rates
+    from privfeat.core.sums.arithmetic.slices import (
+        digit_sums,
+        measured_rates,
+        uses_slices,
+    )
 
     size, device = (512 if toy else 8192), jax.devices()[0]
     rows, rates = [], {}
@@ -104,7 +108,7 @@ def measure_rates(toy: bool) -> dict[str, Any]:
     for name, rate in exact.items():
         quantity = f"exact products by {name}, n={shape[0]}, d={shape[1]}, m={shape[2]}"
         rows.append(row(quantity, f"{rate / 1e12:.3f} Top/s"))
-    rows.append(row("fits use", "int8 slices" if chosen() else "float64"))
+    rows.append(row("fits use", "int8 slices" if uses_slices() else "float64"))
     return {"rows": rows, "rates": rates, "exact": exact}
 
 

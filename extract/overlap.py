@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._blas import one_thread_a_product
 from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, FeatureWriter, open_features
 from privfeat.data.origin import differing, value
@@ -70,7 +71,9 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
     """Return the best of ``b`` for each row of ``a``, and the other way round.
 
     All pairs are compared, in blocks: memory does not grow with the files but by 12
-    bytes a row. Products are in float32, so similarities have errors near 1e-6.
+    bytes a row. Products are in float32, so similarities have errors near 1e-6. Rows of
+    ``b`` are multiplied in blocks of one shape, on one thread: what is found of each is
+    the same beside any others of ``b``.
     ExtractError if the files are of other networks, or a row is not finite.
     """
     one, two = a.origin, b.origin
@@ -83,7 +86,10 @@ def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
     best_a, best_b = Best.of_none(_n_rows(a)), Best.of_none(_n_rows(b))
     for start_a, rows_a in _unit_blocks(a):
         for start_b, rows_b in _unit_blocks(b):
-            products = rows_a @ rows_b.T
+            block = np.zeros((BLOCK_ROWS, rows_b.shape[1]), rows_b.dtype)
+            block[: len(rows_b)] = rows_b
+            with one_thread_a_product():
+                products = (rows_a @ block.T)[:, : len(rows_b)]
             best_a.update(start_a, products, start_b)
             best_b.update(start_b, products.T, start_a)
     return best_a, best_b
@@ -170,11 +176,13 @@ def write_without(
             first += len(split)
         left_out = {*RESERVED, "arguments"}
         metadata = {k: v for k, v in file.metadata.items() if k not in left_out}
+        chosen_before = {one for split in of.values() for one in split.X.chosen_by}
         makers = {one for split in of.values() for one in (split.made, *split.X.shards)}
+        makers = set() if is_public else makers
         chosen = {
             name: {WITHOUT_DUPLICATES: sorted(private)}
             for name, split in file.items()
-            if (private := {*split.X.chosen_by, *(() if is_public else makers)})
+            if (private := {*split.X.chosen_by, *chosen_before, *makers})
         }
         writer.finish(metadata, class_names=file.class_names, split_metadata=chosen)
 

@@ -36,7 +36,7 @@ def scaled_rows(
         if np.any(center):
             raise TypeError(SPARSE)
         return features if row_scaling == "clip" else _sparse_unit_rows(features)
-    rows = features.astype(np.float64)
+    rows = features.astype(np.float64, order="C")  # norms of rows are added up by it
     if row_scaling == "clip":
         return rows - center
     return unit_rows(unit_rows(rows) - center)

@@ -1,10 +1,12 @@
 """What a model or a step makes of a record, beside any others."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from privfeat import DPLeastSquares
 from privfeat._blas import times_matrix
+from privfeat.core.sums.records import full_chunks
 from privfeat.preprocessing import DPPCA
 
 
@@ -52,3 +54,19 @@ def test_predictions_and_components_are_of_one_row():
         lambda some: pca.inverse_transform(some[:, :8]),
     ):
         np.testing.assert_array_equal(of(X[:-1]), of(X)[:-1])
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+@pytest.mark.parametrize("n_rows", [1022, 1023, 1025])
+def test_the_order_in_memory_changes_no_prediction(n_rows):
+    """Of a table columns stand together, and one row of filling is of both orders."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(n_rows, 64)), np.arange(n_rows) % 2
+    table = pd.DataFrame(np.asfortranarray(X))
+    clf = DPLeastSquares(classes=[0, 1], epsilon=np.inf, random_state=0).fit(X, y)
+    expected = clf.predict_proba(X)
+    for rows in (np.asfortranarray(X), table.to_numpy()):
+        np.testing.assert_array_equal(clf.predict_proba(rows), expected)
+        np.testing.assert_array_equal(clf.predict_proba(rows[7:8]), expected[7:8])
+        for chunk in full_chunks(rows):
+            assert chunk.flags.c_contiguous

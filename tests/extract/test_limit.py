@@ -39,6 +39,10 @@ def test_the_first_records_alone_are_for_trials(images, scatter, tmp_path):
     joined = open_features(tmp_path / "j.h5")["train"]
     with pytest.raises(PrivacyError, match="one record less lets another one in"):
         clf.fit(joined.X, joined.y)
+    whole = {"train": (split.X[:] - 1, split.y)}
+    write_features(tmp_path / "0.h5", whole, metadata={"limit": None})
+    join_features(tmp_path / "k.h5", [tmp_path / "0.h5", tmp_path / "1.h5"])
+    assert open_features(tmp_path / "k.h5")["train"].X.limited
     assert not ledger.history
     assert scatter(images, "--overwrite")[0] == 0
     split = open_features(tmp_path / "out.h5")["train"]

@@ -281,3 +281,19 @@ def test_rows_that_other_records_chose_are_no_records_for_a_charge(
     assert len(rows) == 67
     charged.fit(rows.X, rows.y)
     assert len(ledger.history) == 1
+    last = tmp_path / "last.h5"  # of rows that were chosen themselves none is public
+    assert run("overlap", clean, files[0], "--remove", last, "--a-is-public")[0] == 0
+    assert open_features(last)["train"].X.chosen_by
+
+
+def test_a_similarity_is_of_two_rows_alone(tmp_path):
+    """Few rows of A and one row more of B had other products for all."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(8, 200)).astype(np.float32)
+    many = np.tile(rows, (19, 1))[:151]
+    paths = [tmp_path / f"{name}.h5" for name in "abc"]
+    for path, some in zip(paths, (rows, many, many[:-1]), strict=True):
+        write_features(path, {"train": labelled(some)})
+    a, b, c = map(open_features, paths)
+    more, less = (overlap.nearest(a, two)[1].similarity for two in (b, c))
+    np.testing.assert_array_equal(more[:-1], less)

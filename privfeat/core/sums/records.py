@@ -88,7 +88,8 @@ def full_chunks(
 
     Products of matrices round differently for different shapes: in chunks of one shape,
     what a classifier computes of a record does not depend on how many others there are;
-    inside `one_thread_a_product`, nor on its place among them.
+    inside `one_thread_a_product`, nor on its place among them. They are in C order
+    whatever the rows are: what is added up along a row is so in another order else.
     ``alone`` yields each row of an array, a table or a list by itself, for a classifier
     that may mix the rows of one call. All are copies: it may write into what it gets.
     """
@@ -98,8 +99,9 @@ def full_chunks(
         return
     for start in range(0, len(rows), CHUNK_ROWS):
         part = rows[start : start + CHUNK_ROWS]
-        empty = np.zeros((CHUNK_ROWS - len(part), *rows.shape[1:]), rows.dtype)
-        yield np.concatenate([part, empty])
+        chunk = np.zeros((CHUNK_ROWS, *rows.shape[1:]), rows.dtype)
+        chunk[: len(part)] = part
+        yield chunk
 
 
 @runtime_checkable

@@ -105,7 +105,7 @@ def write_features(
                 if (makers := getattr(split[0], "chosen_by", ()))
             }
             if any(getattr(s[0], "limited", False) is True for s in splits.values()):
-                metadata = {"limit": True, **(metadata or {})}
+                metadata = {**(metadata or {}), "limit": True}
             writer.finish(metadata, class_names=class_names, split_metadata=chosen)
     except BaseException:
         shutil.rmtree(writer.partial, ignore_errors=True)

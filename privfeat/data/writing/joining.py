@@ -106,9 +106,9 @@ def join_features(
         "n_rows": sum(file.metadata["n_rows"] for file in files),
         SHARDS: [shard._asdict() for shard in known],
     }
-    limits = [file.metadata["limit"] for file in files if "limit" in file.metadata]
-    if limits:  # rows of one are the first ones of their records alone
-        attributes["limit"] = limits[0]
+    limits = [file.metadata.get("limit") for file in files]
+    if limited := [limit for limit in limits if limit is not None]:
+        attributes["limit"] = limited[0]  # the first records of one alone
     buffer = io.BytesIO()
     with h5py.File(buffer, "w") as joined:
         write_root(joined, attributes, first.class_names)
