@@ -218,7 +218,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 # nothing is clipped without noise
                 largest=self.gradient_clip_norm / self.clip_norm if noise else math.inf,
             )
-        total = np.zeros_like(coef)
+        total, n_moves = np.zeros_like(coef), 0  # a gradient that counts moves nothing
         for _ in steps("gradients", n_iter):
             at = coef if weight is None else coef + weight.at * weight.prior
             if search is not None:
@@ -243,8 +243,8 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             if weight is not None:
                 weight.update(gradient, coef, moved)
             coef = moved
-            total += coef
-        coef = total / n_iter if self.iterate == "average" else coef
+            total, n_moves = total + coef, n_moves + 1
+        coef = total / n_moves if self.iterate == "average" else coef
         return coef if weight is None else coef + weight.beside(coef) * weight.prior
 
     def _rate(self, n_iter: int) -> float | None:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from privfeat import DPAdamLinear
 from privfeat.core.noise.release import Release
 from privfeat.estimation.predictor import class_probabilities, label_probabilities
 from privfeat.solvers.intercepts import InterceptSearch, class_sums, first_intercepts
@@ -145,3 +146,17 @@ def test_no_second_gradient_is_spent_for_nothing(options):
     assert search.done
     assert found is None
     assert search.at("coef") == "coef"
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.PrivacyWarning")
+def test_a_gradient_that_counts_is_no_iterate_of_an_average():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 4)), (np.arange(600) % 20 == 0) + 0
+    options = {"optimizer": "sgd", "learning_rate": 1e-12, "center": False}
+    options |= {"loss": "softmax", "epsilon": np.inf, "n_iter": 12, "random_state": 0}
+    last, mean = (
+        DPAdamLinear(classes=[0, 1], iterate=iterate, **options).fit(X, y).intercept_
+        for iterate in ("last", "average")
+    )
+    assert np.max(np.abs(last)) > 1.0
+    np.testing.assert_allclose(mean, last, rtol=1e-6)
