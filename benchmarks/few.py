@@ -19,8 +19,9 @@ networks, so none is copied:
   which costs them no budget. Full batches, one end of the range in the paper.
 - *private means* (Wahdany et al. 2024, DPPL-Mean): noisy means of rows of unit norm,
   zCDP accounting, the most similar by cosine.
-- *names*: the estimators that take a prior, with sentence embeddings of the names of
-  the classes as one (``--names``, an archive of NumPy), and these alone.
+- *names*, *head*: estimators with a prior, sentence embeddings of the names of the
+  classes (``--names``, an archive of NumPy) or a head fitted to as many public rows of
+  each class (``--head 10``), which no draw takes; and these alone.
 - *public prototypes* (the same, DPPL-Public): the exponential mechanism chooses for
   each class one of the public rows by the sum of its cosines with the class's records,
   cut to [0, 1]; pure epsilon. Here the public rows are those kept apart, of the same
@@ -31,6 +32,7 @@ import argparse
 import json
 import math
 import warnings
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ from typing import Any
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import privfeat
@@ -46,7 +49,9 @@ from privfeat.core.accounting import conversions
 SHOTS = (1, 2, 5, 10, 20, 50, 100, 250, 500)
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 ESTIMATORS = ("DPFC", "DPLeastSquares", "DPNearestMean")
-WITH_PRIOR, ALONE = ("DPFC", "DPLeastSquares"), "names alone"
+WITH_PRIOR = ("DPFC", "DPLeastSquares")
+KNOWN = [f"{name}, {kind}" for kind in ("names", "head") for name in WITH_PRIOR]
+KNOWN += ["names alone", "head alone"]
 HEAD, MEANS, PUBLIC = "DP-Adam head, tuned", "private means", "public prototypes"
 FREE = "non-private"
 # where the slower methods, and the delta of the few-shot protocol, are measured
@@ -56,6 +61,7 @@ CURVES = Path(privfeat.__file__).with_name("analysis") / "few_records.json"
 # what is judged on the rows kept apart as well
 CURVES_OF = {f"{name} {epsilon:g}" for name in ESTIMATORS for epsilon in EPSILONS}
 Scores = dict[str, dict[str, list[float]]]
+Prior = tuple[str, Any, Callable[[np.ndarray], np.ndarray]]  # name, prior, prediction
 
 
 def main() -> None:
@@ -69,7 +75,9 @@ def main() -> None:
     parser.add_argument("--few", nargs="*", type=int, default=list(FEW_SHOTS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--names", type=Path, help=".npz with class_name_features")
+    priors = parser.add_mutually_exclusive_group()
+    priors.add_argument("--names", type=Path, help=".npz with class_name_features")
+    priors.add_argument("--head", type=int, default=0, help="public rows of a class")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--curves", nargs="+", type=Path, help="results; writes these")
     args = parser.parse_args()
@@ -97,9 +105,9 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
     if len(test[1]) > MOST_TESTED:
         some = np.random.default_rng(0).permutation(len(test[1]))[:MOST_TESTED]
         test = test[0][some], test[1][some]
-    m, names = len(file.class_names), names_of(args.names)
+    m, prior = len(file.class_names), names_of(args.names) if args.names else None
     apart = [min(200, max(1, int(np.sum(y == c)) // 10)) for c in range(m)]
-    left = np.bincount(y, minlength=m) - apart
+    left = np.bincount(y, minlength=m) - apart - args.head
     shots = [k for k in args.shots if np.mean(left >= k) >= 0.5]
     kept.content |= {"n_classes": m, "n_features": X.shape[1], "shots": shots}
     for k in shots:
@@ -115,7 +123,10 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
             parts = zip(orders, apart, strict=True)
             chosen = np.concatenate([o[a : a + k] for o, a in parts])
             data = X[chosen], y[chosen], X[held], y[held]
-            fits = [methods(*data[:3], m, epsilon, rng, names)]
+            if args.head:
+                some = np.concatenate([o[len(o) - args.head :] for o in orders])
+                prior = head_of(X[some], y[some])
+            fits = [methods(*data[:3], m, epsilon, rng, prior)]
             if k in args.few and epsilon in FEW_EPSILONS:
                 settings = settings or tuned(data, m, epsilon, args.trials, rng)
                 fits.append(few_methods(*data[:2], m, epsilon, settings, rng))
@@ -133,23 +144,29 @@ def measure(file: Any, kept: Cells, epsilon: float, args: argparse.Namespace) ->
         print(f"epsilon {epsilon:g}: {k} records a class", flush=True)
 
 
-def names_of(path: Path | None) -> np.ndarray | None:
+def names_of(path: Path) -> Prior:
     """Return what the names of the classes say, of unit norm."""
-    if path is None:
-        return None
-    return unit(np.load(path)["class_name_features"].astype(np.float64))
+    names = unit(np.load(path)["class_name_features"].astype(np.float64))
+    return "names", names, lambda rows: np.argmax(rows @ names.T, axis=1)
 
 
-def methods(X, y, public, m, epsilon, rng, names=None):
+def head_of(X: np.ndarray, y: np.ndarray) -> Prior:
+    """Return what a head says that was fitted to these public rows."""
+    head = LogisticRegression(C=100.0, max_iter=1000).fit(X, y)
+    return "head", FrozenEstimator(head), head.predict
+
+
+def methods(X, y, public, m, epsilon, rng, prior=None):
     """Yield names of cells and functions that predict, each fitted to these records."""
     budget = {"epsilon": epsilon, "delta": 1e-5, "classes": range(m)}
     for name in ESTIMATORS:
         yield f"{name} {epsilon:g}", getattr(privfeat, name)(**budget).fit(X, y).predict
-    if names is not None:
+    if prior is not None:
+        kind, known, alone = prior
         for name in WITH_PRIOR:
-            clf = getattr(privfeat, name)(**budget, prior=names).fit(X, y)
-            yield f"{name}, names {epsilon:g}", clf.predict
-        yield f"{ALONE} {epsilon:g}", lambda rows: np.argmax(rows @ names.T, axis=1)
+            clf = getattr(privfeat, name)(**budget, prior=known).fit(X, y)
+            yield f"{name}, {kind} {epsilon:g}", clf.predict
+        yield f"{kind} alone {epsilon:g}", alone
     yield f"{MEANS} {epsilon:g}", private_means(X, y, m, budget, rng)
     yield f"{PUBLIC} {epsilon:g}", public_prototypes(X, y, public, m, epsilon, rng)
 
@@ -216,8 +233,7 @@ def print_tables(found: dict[str, Any]) -> None:
         rows = []
         measured = {key.removesuffix(" 1/n").split()[-1] for key in found["test"]}
         for epsilon in sorted(measured - {"inf"}, key=float):
-            with_names = (*(f"{name}, names" for name in WITH_PRIOR), ALONE)
-            for method in (*ESTIMATORS, *with_names, HEAD, MEANS, PUBLIC):
+            for method in (*ESTIMATORS, *KNOWN, HEAD, MEANS, PUBLIC):
                 cells = found["test"].get(f"{method} {epsilon}{label}")
                 if cells is not None:
                     rows.append(

@@ -77,12 +77,13 @@ def few_of(result: dict[str, Any]) -> Iterator[tuple[str, Any, Any, float | None
     """Yield the same of fits to few records."""
     test = result["test"]
     for name, cells in test.items():
-        if ", names " in name:
-            kind, epsilon = name.split(", names ")
+        estimator, comma, prior = name.partition(", ")
+        if comma:
+            kind, epsilon = prior.split()
+            where = f"{result['set']}, few records, {estimator}, {kind}"
             for number, scores in cells.items():
-                without = 100 * np.array(test[f"{kind} {epsilon}"][number])
-                alone = 100 * float(np.mean(test[f"names alone {epsilon}"][number]))
-                where = f"{result['set']}, few records, {kind}, names"
+                without = 100 * np.array(test[f"{estimator} {epsilon}"][number])
+                alone = 100 * float(np.mean(test[f"{kind} alone {epsilon}"][number]))
                 yield where, without, 100 * np.array(scores), alone
 
 

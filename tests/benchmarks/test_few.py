@@ -47,13 +47,17 @@ def test_names_of_classes_stand_beside_fits_without(separate, tmp_path):
     found = dict(few.methods(X, y, X, 3, 8.0, rng, names))
     for key in ("DPFC, names 8", "DPLeastSquares, names 8", "names alone 8"):
         assert np.mean(found[key](X) == y) > 0.9, key
-    assert few.names_of(None) is None
+    found = dict(few.methods(X, y, X, 3, 8.0, rng, few.head_of(X[::10], y[::10])))
+    for key in ("DPFC, head 8", "DPLeastSquares, head 8", "head alone 8"):
+        assert np.mean(found[key](X) == y) > 0.9, key
     assert "names alone 8" not in dict(few.methods(X, y, X, 3, 8.0, rng))
 
 
 def test_tables_have_every_epsilon_and_method(capsys):
     cells = {"DPFC 8": {"1": [0.5]}, "names alone 0.5": {"1": [0.25]}}
+    cells["DPFC, head 8"] = {"1": [0.125]}
     few.print_tables({"set": "texts", "shots": [1], "test": cells})
     printed = capsys.readouterr().out
     assert "| 0.5     | names alone     | 25.0 ± 0.0 |" in printed
+    assert "| 8       | DPFC, head      | 12.5 ± 0.0 |" in printed
     assert printed.index("names alone") < printed.index("| 8 ")
