@@ -7,25 +7,22 @@ images are among them, nearly the same.
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._blas import one_thread_a_product
 from privfeat._files import write_atomically
 from privfeat.data import FeatureFile, FeatureWriter, open_features
-from privfeat.data.origin import differing, value
 from privfeat.data.schema import RESERVED, WITHOUT_DUPLICATES, require_free
 
 from .class_means import accuracy_of, class_means, labels_of
 from .errors import ExtractError, say
+from .similarity import BLOCK_ROWS, Best, nearest, settled, unit_blocks
 from .values import cosine, count_or_zero, path_argument
 
-BLOCK_ROWS = 4096
 EPILOG = """\
 Rows are numbered from 0 in each split. What is ordinary depends on the network: the
 median is printed to compare with. The result is about records: do not publish it if
@@ -45,56 +42,6 @@ _WARNING_OF_REMOVAL = (
 )
 
 
-@dataclass(frozen=True)
-class Best:
-    """For each row of a file, the most similar row of the other."""
-
-    similarity: NDArray[np.float32]  # cosine of both rows; 0 for a row of zeros
-    row: NDArray[np.int64]  # the other, counted over all splits; the first of equals
-
-    @classmethod
-    def of_none(cls, n_rows: int) -> "Best":
-        """Return what is known before any row was compared."""
-        return cls(np.full(n_rows, -np.inf, np.float32), np.full(n_rows, -1, np.int64))
-
-    def update(self, start: int, products: NDArray[np.float32], first: int) -> None:
-        """Compare rows from ``start`` on with other rows, numbered from ``first``."""
-        part = slice(start, start + len(products))
-        place = np.argmax(products, axis=1)
-        found = products[np.arange(len(products)), place]
-        better = found > self.similarity[part]
-        self.similarity[part][better] = found[better]
-        self.row[part][better] = place[better] + first
-
-
-def nearest(a: FeatureFile, b: FeatureFile) -> tuple[Best, Best]:
-    """Return the best of ``b`` for each row of ``a``, and the other way round.
-
-    All pairs are compared, in blocks: memory does not grow with the files but by 12
-    bytes a row. Products are in float32, so similarities have errors near 1e-6. Rows of
-    ``b`` are multiplied in blocks of one shape, on one thread: what is found of each is
-    the same beside any others of ``b``.
-    ExtractError if the files are of other networks, or a row is not finite.
-    """
-    one, two = a.origin, b.origin
-    others = ["n_features"] if a.n_features != b.n_features else []
-    for name in [*differing(one, two), *others]:
-        raise ExtractError(
-            f"both files must have the same {name}, got {value(one, name)!r} and "
-            f"{value(two, name)!r}. Extract one of them again."
-        )
-    best_a, best_b = Best.of_none(_n_rows(a)), Best.of_none(_n_rows(b))
-    for start_a, rows_a in _unit_blocks(a):
-        for start_b, rows_b in _unit_blocks(b):
-            block = np.zeros((BLOCK_ROWS, rows_b.shape[1]), rows_b.dtype)
-            block[: len(rows_b)] = rows_b
-            with one_thread_a_product():
-                products = (rows_a @ block.T)[:, : len(rows_b)]
-            best_a.update(start_a, products, start_b)
-            best_b.update(start_b, products.T, start_a)
-    return best_a, best_b
-
-
 def main(argv: Sequence[str]) -> None:
     """Compare two files, print what is near, and write it where asked."""
     options = overlap_parser().parse_args(argv)
@@ -104,7 +51,11 @@ def main(argv: Sequence[str]) -> None:
             say(_WARNING_OF_REMOVAL)
         require_free(options.remove, overwrite=False)
     with open_features(options.a) as a, open_features(options.b) as b:
-        found = dict(zip("ab", nearest(a, b), strict=True))
+        best_a, best_b = nearest(a, b)
+        found = {
+            "a": settled(best_a, a, b, options.threshold),
+            "b": settled(best_b, b, a, options.threshold),
+        }
         pairs = _pairs(a, b, found["a"], options.threshold)
         for name, other in (("a", "b"), ("b", "a")):
             similarity = found[name].similarity
@@ -200,8 +151,8 @@ def say_accuracy(options: argparse.Namespace, near: NDArray[np.bool_]) -> None:
         shape = len(a.class_names or ()), a.n_features
         one, two = (
             accuracy_of(
-                class_means(_unit_blocks(b), labels_b, kept, shape),
-                _unit_blocks(a),
+                class_means(unit_blocks(b), labels_b, kept, shape),
+                unit_blocks(a),
                 labels_a,
             )
             for kept in (np.ones_like(near), ~near)
@@ -249,26 +200,6 @@ def overlap_parser() -> argparse.ArgumentParser:
         "with a ledger take what --remove writes",
     )
     return parser
-
-
-def _n_rows(file: FeatureFile) -> int:
-    return sum(len(split) for split in file.values())
-
-
-def _unit_blocks(file: FeatureFile) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """Yield rows of norm one, or zero, of all splits, with the number of the first."""
-    first = 0
-    for split in file.values():
-        for start in range(0, len(split), BLOCK_ROWS):
-            rows = split.X.read(start, min(start + BLOCK_ROWS, len(split)))
-            rows = rows.astype(np.float32)
-            if not np.all(np.isfinite(rows)):
-                raise ExtractError(f"{file.path} must hold finite features only.")
-            largest = np.max(np.abs(rows), axis=1, keepdims=True, initial=0.0)
-            rows /= np.where(largest > 0.0, largest, 1.0)  # no overflow of squares
-            norms = np.linalg.norm(rows, axis=1, keepdims=True)
-            yield first + start, rows / np.where(norms > 0.0, norms, 1.0)
-        first += len(split)
 
 
 def _pairs(

@@ -187,7 +187,11 @@ class TemperatureScaling(ScoredClassifier, MetaEstimatorMixin, PrivateEstimator)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return scaled probabilities, of shape (n_samples, n_classes)."""
+        """Return scaled probabilities, of shape (n_samples, n_classes).
+
+        A model that is not of privfeat gets all rows at once, and may round each by how
+        many there are: a private evaluation of them is `private_evaluation`'s.
+        """
         check_is_fitted(self, "temperature_")
         return np.asarray(
             softmax(self._log_probabilities(X) / self.temperature_, axis=1)

@@ -20,7 +20,7 @@ from privfeat.data import join_features, open_features, write_features
 from privfeat.data.sharing import check_apart
 from privfeat.exceptions import PrivacyError
 from privfeat.metrics import private_evaluation
-from privfeat_extract import overlap
+from privfeat_extract import similarity
 from privfeat_extract.cli import main
 from privfeat_extract.errors import say
 
@@ -57,7 +57,7 @@ def test_nearest_compares_all_pairs(files, block_rows, plant):
     plant("rows of a block", block_rows)
     with open_features(files[0]) as a, open_features(files[1]) as b:
         one, two = (np.vstack([np.asarray(s.X) for s in f.values()]) for f in (a, b))
-        found_a, found_b = overlap.nearest(a, b)
+        found_a, found_b = similarity.nearest(a, b)
     one, two = (rows / np.linalg.norm(rows, axis=1)[:, None] for rows in (one, two))
     for found, cosines in ((found_a, one @ two.T), (found_b, two @ one.T)):
         np.testing.assert_allclose(found.similarity, cosines.max(axis=1), atol=1e-6)
@@ -284,16 +284,3 @@ def test_rows_that_other_records_chose_are_no_records_for_a_charge(
     last = tmp_path / "last.h5"  # of rows that were chosen themselves none is public
     assert run("overlap", clean, files[0], "--remove", last, "--a-is-public")[0] == 0
     assert open_features(last)["train"].X.chosen_by
-
-
-def test_a_similarity_is_of_two_rows_alone(tmp_path):
-    """Few rows of A and one row more of B had other products for all."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(8, 200)).astype(np.float32)
-    many = np.tile(rows, (19, 1))[:151]
-    paths = [tmp_path / f"{name}.h5" for name in "abc"]
-    for path, some in zip(paths, (rows, many, many[:-1]), strict=True):
-        write_features(path, {"train": labelled(some)})
-    a, b, c = map(open_features, paths)
-    more, less = (overlap.nearest(a, two)[1].similarity for two in (b, c))
-    np.testing.assert_array_equal(more[:-1], less)
