@@ -8,6 +8,7 @@ from scipy.special import ndtri
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._blas import times_matrix
 from privfeat._checks import check_int, check_real
 from privfeat._messages import check_columns
 from privfeat._types import RowScaling
@@ -129,11 +130,12 @@ class RegressionIntervals(DPLinearModel):
         errors = units * self._errors(n_resamples, random_state)
         if len(coef) > rows.shape[1]:
             rows = np.column_stack([rows, np.ones(len(rows))])
-        moved = np.mean((rows @ errors.T) ** 2, axis=1)
+        moved = np.mean(times_matrix(rows, errors.T) ** 2, axis=1)
         scale = self._target_unit()
         spread = residual_variance(self._released(), coef) * scale**2
         half = _quantile(level) * np.sqrt(moved + spread)
-        middle = rows @ (coef * units) + np.mean(self._bounds())
+        scores = times_matrix(rows, (coef * units)[:, None])[:, 0]
+        middle = scores + np.mean(self._bounds())
         ends = middle[:, None] + half[:, None] * [-1.0, 1.0]
         return np.asarray(np.clip(ends, *self._bounds()))
 
