@@ -68,10 +68,9 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the
         objective, a sum over records; >= 0. Default: 0, since few steps keep
         coefficients small; others were not measured.
-    gradient_clip_norm : float, default=1.0
-        Bound on the norm of one record's gradient, in feature units, > 0. Default: 1,
-        since of `DPFC` 0.5 and 1.2 were worse, and 0.7 equal (RESULTS, *How the
-        defaults were found*).
+    gradient_clip_norm : float, default=0.75
+        Bound on the norm of one record's gradient, in feature units, > 0. Default:
+        0.75, for the reason of `DPFC` (RESULTS, *The clip norm of gradients*).
     iterate : {{"last", "average"}}, default="last"
         Return the last iterate, or the mean of all. Default: the last, since it had 60
         % for 54 on CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were
@@ -116,15 +115,15 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     intercepts become what makes the mean of the probabilities right; the steps of all
     coefficients go on from there. With another ``center``, a second gradient at
     coefficients of zero tells the number, where the first shows that classes differ: a
-    step less, and no budget. That takes the softmax, ten steps or more, and a gradient
-    that is not clipped at zero (``gradient_clip_norm`` of at least ``clip_norm``, or a
-    little less). Counts are shrunk and lifted by their known noise
-    (`privfeat.solvers.intercepts`), so that classes whose numbers noise hides keep
-    equal intercepts. With the mean of public rows for ``center`` the mean probability
-    of a class of 1 % is then 0.03 with 20,000 records at epsilon 1, for 0.24 with
-    intercepts that begin at 0 (RESULTS, *Rare classes*). So they begin otherwise, and
-    with ``class_weight`` or ``prior``: a rare class is told too often there, and
-    `privfeat.analysis.rates.shifted_rates` moves them.
+    step less, and no budget. That takes the softmax, ten steps or more, and rows whose
+    gradients at zero are clipped alike: of unit norm, or with a ``gradient_clip_norm``
+    of at least ``clip_norm``, or a little less. Counts are shrunk and lifted by their
+    known noise (`privfeat.solvers.intercepts`), so that classes whose numbers noise
+    hides keep equal intercepts. With the mean of public rows for ``center`` the mean
+    probability of a class of 1 % is then 0.03 with 20,000 records at epsilon 1, for
+    0.24 with intercepts that begin at 0 (RESULTS, *Rare classes*). So they begin
+    otherwise, and with ``class_weight`` or ``prior``: a rare class is told too often
+    there, and `privfeat.analysis.rates.shifted_rates` moves them.
 
     {prior_weight}
 
@@ -151,7 +150,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     optimizer: str | Optimizer = "adam"
     learning_rate: float | None = None
     ridge: float = 0.0
-    gradient_clip_norm: float = 1.0
+    gradient_clip_norm: float = 0.75
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
@@ -217,6 +216,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 constant=shape.constant,
                 # nothing is clipped without noise
                 largest=self.gradient_clip_norm / self.clip_norm if noise else math.inf,
+                alike=self.row_scaling == "unit",
             )
         total, n_moves = np.zeros_like(coef), 0  # a gradient that counts moves nothing
         for _ in steps("gradients", n_iter):

@@ -27,9 +27,10 @@ class InterceptSearch:
     probability of the commonest class moved to 0.9. Both together are linear in the
     class sums (`class_sums`), whose constants count the records of each class.
 
-    Nothing is searched for where a gradient at zero is clipped, which ``largest`` says,
-    with a loss whose labels need not exclude each other, or in fewer than ten steps.
-    ``n_records``, ``constant`` and ``largest`` as of `first_intercepts`.
+    Nothing is searched for where gradients at zero are clipped, which ``largest`` says,
+    of rows that are not ``alike`` in norm: longer ones lose more. Nor with a loss whose
+    labels need not exclude each other, or in fewer than ten steps. ``n_records``,
+    ``constant`` and ``largest`` as of `first_intercepts`.
     """
 
     def __init__(
@@ -40,9 +41,11 @@ class InterceptSearch:
         n_iter: int,
         constant: float,
         largest: float,
+        alike: bool,
     ) -> None:
         self.done, self._count, self._n_iter = False, n_records, n_iter
         self._loss, self._constant, self._largest = loss, constant, largest
+        self._alike = alike
         self._first: Release | None = None
         self._probe: NDArray[np.float64] | None = None
 
@@ -103,7 +106,7 @@ class InterceptSearch:
         return (
             self._loss == "softmax"
             and self._n_iter >= _LEAST_STEPS
-            and self._largest >= _start("softmax", n_outputs)[0]
+            and (self._alike or self._largest >= _start("softmax", n_outputs)[0])
         )
 
 

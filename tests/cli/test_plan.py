@@ -27,11 +27,14 @@ def test_plan_says_what_more_records_buy(run):
 
 
 def test_plan_says_where_its_loss_is_too_small(run):
-    """It said 2.7 % of 1,200 images with 1,088 features, where half was lost."""
+    """It said 2.7 % of 1,200 images with 1,088 features, where half was lost.
+
+    It says 2.0 since noise is in proportion to a smaller bound on gradients.
+    """
     few = "plan --n 1200 --d 1088 --classes 4 --epsilon 1".split()
     out = run(*few)[1]
     assert "fewer than ten records for each feature: the true loss is larger" in out
-    assert " > 2.7% " in out
+    assert " > 2.0% " in out
     assert "fewer than ten records" not in run(*PLAN)[1]
 
 

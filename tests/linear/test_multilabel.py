@@ -120,7 +120,8 @@ def expected_coef(cls, options, rows, carried):
     options.setdefault("loss", "sigmoid")
     options.setdefault("learning_rate", 1.0)
     algorithm = reference.newton if cls is DPNewton else reference.feature_covariance
-    options["clip_norm" if cls is DPAdamLinear else "gradient_clip_norm"] = 1.0
+    bound = 1.0 if cls is DPNewton else 0.75
+    options["clip_norm" if cls is DPAdamLinear else "gradient_clip_norm"] = bound
     if cls is DPAdamLinear:
         options["optimizer"] = "adam"
         algorithm = reference.first_order

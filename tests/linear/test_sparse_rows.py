@@ -26,6 +26,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.SkipTestWarning",
 )
 
+# Clipped gradients are rounded to a grid, and Adam divides by small ones.
+CLOSE = 3e-3
 TAKE_SPARSE = {"adam": DPAdamLinear, "ls": DPLeastSquares, "nearest": DPNearestMean}
 
 
@@ -66,8 +68,8 @@ def test_fit_and_predictions_are_those_of_dense_rows(taker, texts, options):
     )
     for clf in (found, expected):
         assert not clf.center_.any()
-        np.testing.assert_allclose(clf.coef_, expected.coef_, atol=1e-4)
-        np.testing.assert_allclose(clf.intercept_, expected.intercept_, atol=1e-4)
+        np.testing.assert_allclose(clf.coef_, expected.coef_, atol=CLOSE)
+        np.testing.assert_allclose(clf.intercept_, expected.intercept_, atol=CLOSE)
     assert found.privacy_ == expected.privacy_
     rows = sparse.csr_array(X)
     np.testing.assert_allclose(
@@ -112,7 +114,7 @@ def test_adam_samples_sparse_rows(texts):
         epsilon=4.0, classes=range(3), center=False, sampling_prob=0.5, n_iter=5
     ).set_params(accounting="pld", random_state=0)
     found = clf.fit(sparse.csr_array(X), y).coef_
-    np.testing.assert_allclose(found, clf.fit(X, y).coef_, atol=1e-4)
+    np.testing.assert_allclose(found, clf.fit(X, y).coef_, atol=CLOSE)
 
 
 @pytest.mark.slow
@@ -136,7 +138,7 @@ def test_records_beyond_those_of_a_user_that_count_add_nothing(taker, texts):
     )
     found = clf.fit(sparse.csr_array(X), y, groups=users).coef_.copy()
     expected = clf.fit(X, y, groups=users).coef_
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(found, expected, atol=CLOSE)
 
 
 @pytest.mark.parametrize("taker", [DPAdamLinear, DPLeastSquares])
@@ -145,7 +147,7 @@ def test_sparse_rows_may_carry_several_labels(taker, texts):
     Y = sparse.csr_array((X[:, :3] > 1).astype(int))
     clf = taker(epsilon=9.0, classes=list("abc"), center=False, random_state=0)
     found = clf.fit(sparse.csr_array(X), Y).coef_.copy()
-    np.testing.assert_allclose(found, clf.fit(X, Y).coef_, atol=1e-4)
+    np.testing.assert_allclose(found, clf.fit(X, Y).coef_, atol=CLOSE)
     predicted = clf.predict(sparse.csr_array(X))
     np.testing.assert_array_equal(predicted, clf.predict(X))
 

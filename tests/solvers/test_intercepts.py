@@ -105,10 +105,11 @@ def test_the_noise_of_the_total_is_known():
 def searched(sums, *, stddev=0.0, **options):
     """A search that is handed gradients until it is done; and what it found."""
     options = {"loss": "softmax", "n_records": None, "n_iter": 12} | options
-    search = InterceptSearch(**options, constant=0.1, largest=1.0)
+    options = {"largest": 1.0, "alike": False} | options
+    search = InterceptSearch(**options, constant=0.1)
     for _ in range(2):
         logits = search.at(np.zeros_like(sums))[:, -1] * 0.1
-        values = at_logits(logits, sums, 1.0)
+        values = at_logits(logits, sums, options["largest"])
         found = search.take(Release("gradient", values, stddev, False))
         if search.done:
             break
@@ -122,9 +123,12 @@ def of_shares(shares, n=10_000):
     )
 
 
-def test_a_search_without_a_number_finds_what_one_with_it_finds():
-    sums = of_shares(SHARES)
-    known, unknown = (searched(sums, n_records=n)[1] for n in (10_000.0, None))
+@pytest.mark.parametrize("largest", [1.0, 0.6])
+def test_a_search_without_a_number_finds_what_one_with_it_finds(largest):
+    sums, options = of_shares(SHARES), {"largest": largest, "alike": True}
+    known, unknown = (
+        searched(sums, n_records=n, **options)[1] for n in (10_000.0, None)
+    )
     np.testing.assert_allclose(unknown[0], known[0], rtol=1e-6)
     shares = class_probabilities("softmax", 0.1 * unknown[0][None, :])[0]
     slope = np.outer(shares, sums.sum(axis=0)) - sums
@@ -136,6 +140,7 @@ def test_a_search_without_a_number_finds_what_one_with_it_finds():
     "options",
     [
         {"n_iter": 9},
+        {"largest": 0.6},  # of rows that are not alike
         {"stddev": 1e4},
         {"loss": "sigmoid"},
         {"loss": "squared"},
