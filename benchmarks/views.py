@@ -15,6 +15,7 @@ import argparse
 import tempfile
 import warnings
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,7 @@ def main() -> None:
         for given in args.network:
             name, _, checkpoint = given.partition("=")
             folder = args.features or Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
             sets[name] = extracted(name, checkpoint, folder, args)
     contents = {name: variants(found, args) for name, found in sets.items()}
     if len(sets) > 1:
@@ -111,21 +113,11 @@ def extracted(name: str, checkpoint: str, folder: Path, args: Any) -> Any:
 
 def rows_of(network: Network, view: View, args: Any) -> tuple[Any, Any]:
     """Return features and labels of one view of the chosen images."""
-    source = open_source(
-        str(args.data),
-        data_dir=None,
-        splits=["train"],
-        workspace=Path(tempfile.gettempdir(), "privfeat-views"),
-    )
-    images = source.splits["train"]
-    chosen = range(0, len(images), args.step)
-    images.names = [images.names[i] for i in chosen]
-    images.spans = [images.spans[i] for i in chosen]
-    images.labels = images.labels[list(chosen)]
     options = Options(
         data=str(args.data),
         out=Path("unused.h5"),
         networks=(network,),
+        splits=["train"],
         resize=args.crop,
         crop=args.crop,
         workers=0,
@@ -134,7 +126,14 @@ def rows_of(network: Network, view: View, args: Any) -> tuple[Any, Any]:
     extractor = NetworkExtractor(options)
     pixels = (args.crop, args.crop, extractor.metadata["interpolation"])
     extractor.transform, extractor._views = crops_of([view], *pixels)
-    batches = list(extractor.batches(images, start=0, stop=None))
+    workspace = Path(tempfile.gettempdir(), "privfeat-views")
+    with closing(open_source(options, workspace)) as source:
+        images = source.splits["train"]
+        chosen = range(0, len(images), args.step)
+        images.names = [images.names[i] for i in chosen]
+        images.spans = [images.spans[i] for i in chosen]
+        images.labels = images.labels[list(chosen)]
+        batches = list(extractor.batches(images, start=0, stop=None))
     features = np.concatenate([batch.features for batch in batches])
     return features, np.concatenate([batch.labels for batch in batches])
 
