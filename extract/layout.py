@@ -34,8 +34,9 @@ def read_layout(
     folders among ``SPLIT_NAMES`` that hold images, and if there is no such folder, all
     images as the split ``train``; a line says what is left out. Of ``folders``, all
     that there are, one that stands where those of classes do is a class, with or
-    without images, so that no image decides what the classes are. ``data`` names the
-    data in messages.
+    without images, so that no image decides what the classes are. Where images lie in
+    folders that are not among them, as an archive need not name its folders, a line
+    warns. ``data`` names the data in messages.
 
     ExtractError if there is no image, a split is missing, an image lies in no class
     folder, or folders of splits would pass for classes (`privfeat.data.splits`).
@@ -45,7 +46,14 @@ def read_layout(
         raise ExtractError(f"--data must hold images, but {data} holds none.")
     # folders alone say what is a split and what a class: no image decides it
     inside = {PurePosixPath(path).parts for path in folders} - {()}
-    inside |= {q[:depth] for q in found.values() for depth in range(1, len(q))}
+    of_images = {q[:depth] for q in found.values() for depth in range(1, len(q))}
+    if of_images - inside:  # an archive need not name its folders
+        say(
+            f"warning: {data} does not name all of its folders, so that one image may "
+            "be all that makes a folder a class. Models and reports publish classes. "
+            "Pack the folders as well, as zip -r and tar cf do."
+        )
+    inside |= of_images
     tops = {parts[0] for parts in inside}
     while (
         len(tops) == 1

@@ -38,7 +38,8 @@ _WARNING = (
 )
 _WARNING_OF_REMOVAL = (
     "warning: which rows of B are missing tells of the records of A. Keep the file at "
-    "home: every fit refuses it as public=, and with a ledger as its records."
+    "home: every fit refuses it as public=, and with a ledger as its records, as "
+    "long as rows are read as split.X, not copied into an array."
 )
 
 

@@ -7,7 +7,9 @@ you can predict sets of classes that hold the true one as often as you ask.
 # %%
 # `ConformalClassifier` takes a fitted model, and chooses on private records it has not
 # seen how probable a class must be to be in the set. The promise holds for every model,
-# good or bad: a bad one gets large sets.
+# good or bad: a bad one gets large sets. These images are public, so the first 800 will
+# do. Private ones are divided by a number or name of each (`HashKFold`), never by their
+# place.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -7,7 +7,9 @@ declared, and what happens to a private model if they are not.
 # %%
 # Of 178 wines we know 13 measurements. Proline goes to 1,700, hue to 1.7. A row is
 # bounded as a whole before noise is added, so the largest column hides the others. What
-# everyone may know of the columns, their *bounds*, makes them of one size:
+# everyone may know of the columns, their *bounds*, makes them of one size. These wines
+# are public, so a shuffle divides them; private records are divided by a number or name
+# of each (`HashKFold`).
 
 import matplotlib.pyplot as plt
 import numpy as np

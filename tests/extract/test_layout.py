@@ -43,6 +43,19 @@ def test_read_layout_says_how_many_images_lie_in_no_folder(capfd):
     assert "left out: 1 image(s) in no folder" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("folders", [(), ("a",), ("a", "b"), ("train/a", "train/b")])
+def test_read_layout_warns_where_images_alone_make_classes(folders, capfd):
+    """One image of a third class gave all others another number."""
+    within = "train/" if "train/a" in folders else ""
+    paths = [f"{within}{name}" for name in ("a/0.png", "b/0.png")]
+    named = (*folders, "train") if within else folders
+    read_layout(paths, None, "data.zip", named)
+    told = "data.zip does not name all of its folders" in capfd.readouterr().err
+    assert told == (len(folders) < 2)
+    read_layout([*paths, f"{within}c/9.png"], None, "data.zip", named)
+    assert "does not name all" in capfd.readouterr().err
+
+
 def test_read_layout_says_what_is_left_out(capfd):
     paths = ["train/b/2.png", "test/a/1.png", "calibrate/b/1.png"]
     assert list(read_layout(paths, None, "data").files) == ["train", "test"]
@@ -51,7 +64,7 @@ def test_read_layout_says_what_is_left_out(capfd):
     assert "--splits train test calibrate" in said
     read_layout(paths, ["train"], "data")  # as it was asked for
     read_layout(paths[:2], None, "data")
-    assert capfd.readouterr().err == ""
+    assert "left out" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("splits", [None, ["train"]])
