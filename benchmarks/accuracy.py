@@ -6,8 +6,8 @@ prints the test accuracy, mean and standard error over several fits:
     python benchmarks/accuracy.py cifar10.h5 --repeats 5 --baseline --out accuracy.json
 
 Cells that the file of ``--out`` holds already are not fitted again. Methods measured by
-other scripts stand beside them (each file is {set: {epsilon: [scores]}}), the tuned
-methods of the paper being those that the last line compares DPFC with:
+other scripts stand beside them: the best of the tuned methods of the paper on one set,
+which the last line compares DPFC with, and files of {set: {epsilon: [scores]}}:
 
     python benchmarks/reproduce_tables.py cifar10.h5 --rows unit --out tuned.json
     python benchmarks/dpsgd.py cifar10.h5 --out dpsgd.json
@@ -159,10 +159,11 @@ def print_table(name: str, cells: Cells, args: argparse.Namespace) -> None:
     """Print one row for each method, and what DPFC recovers."""
     epsilons = [f"{epsilon:g}" for epsilon in args.epsilons]
     table = {method: cells[method] for method in (*args.estimators,) if method in cells}
-    others = {TUNED: args.tuned} if args.tuned else {}
-    others |= {key: Path(file) for key, file in (b.split("=", 1) for b in args.beside)}
-    for method, file in others.items():
-        table[method] = json.loads(file.read_text(encoding="utf-8")).get(name, {})
+    if args.tuned:
+        table[TUNED] = best_tuned(json.loads(args.tuned.read_text(encoding="utf-8")))
+    for method, file in (given.split("=", 1) for given in args.beside):
+        content = json.loads(Path(file).read_text(encoding="utf-8"))
+        table[method] = content.get(name, {})
     rows = [
         [method, *(shown(found[e]) if e in found else "-" for e in epsilons)]
         for method, found in table.items()
@@ -183,6 +184,16 @@ def print_table(name: str, cells: Cells, args: argparse.Namespace) -> None:
     print(f"\nDPFC recovers of the distance from {TUNED} to {BASELINE}:")
     print(", ".join(f"{100 * part:.0f} % at {e}" for e, part in recovered.items()))
     print(f"mean: {100 * np.mean(list(recovered.values())):.0f} %")
+
+
+def best_tuned(result: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the scores of the best method and number of epochs at each epsilon."""
+    best: dict[str, list[float]] = {}
+    for cell in result["cells"].values():
+        epsilon = f"{cell['epsilon']:g}"
+        if np.mean(cell["scores"]) > np.mean(best.get(epsilon, [0.0])):
+            best[epsilon] = cell["scores"]
+    return best
 
 
 def shown(scores: list[float]) -> str:
