@@ -81,7 +81,7 @@ def ours() -> list[Entry]:
     scratch = read("dpsgd_accuracy")["tables"]["epsilon"]
     place = scratch["header"].index("from scratch")
     features = read("accuracy_cifar10_128")["accuracy"]["cifar10_128"]["DPFC"]
-    digits = read("accuracy_mnist5k")["accuracy"]["mnist5k"]["DPFC"]
+    digits = read("mnist5k")["accuracy"]["mnist5k"]["DPFC"]
     cifar, none = "CIFAR-10", "none"
     return [
         (

@@ -4,7 +4,7 @@
 
 Accuracy against epsilon of `DPFC` with its defaults, of the papers' methods and of
 DP-SGD, both tuned on the test set, and without privacy: the table of CIFAR-10 in
-``results/cifar10_128.json``, which is a section of ``RESULTS.md``.
+``results/accuracy_cifar10_128.json``, which is a section of ``RESULTS.md``.
 """
 
 import argparse
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from _results import RESULTS
+from accuracy import TUNED
 from matplotlib.figure import Figure
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "accuracy.png"
@@ -20,7 +21,7 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "accuracy.png"
 LINES = {
     "DPFC": ("DPFC, defaults", "#0b5fa5", "o"),
     "DP-SGD, tuned": ("DP-SGD (opacus), tuned on the test set", "#b5541c", "s"),
-    "papers, best tuned": ("the papers' best, tuned on the test set", "#6b6b6b", "^"),
+    TUNED: ("the papers' best, tuned on the test set", "#6b6b6b", "^"),
 }
 
 
@@ -29,7 +30,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=OUT)
     out = parser.parse_args().out
-    result = json.loads((RESULTS / "cifar10_128.json").read_text(encoding="utf-8"))
+    path = RESULTS / "accuracy_cifar10_128.json"
+    result = json.loads(path.read_text(encoding="utf-8"))
     table = result["tables"]["cifar10_128"]
     epsilons = [float(epsilon) for epsilon in table["header"][1:]]
     rows = {
