@@ -120,7 +120,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     of at least ``clip_norm``, or a little less. Counts are shrunk and lifted by their
     known noise (`privfeat.solvers.intercepts`), so that classes whose numbers noise
     hides keep equal intercepts. With the mean of public rows for ``center`` the mean
-    probability of a class of 1 % is then 0.03 with 20,000 records at epsilon 1, for
+    probability of a class of 1 % is then 0.02 with 20,000 records at epsilon 1, for
     0.24 with intercepts that begin at 0 (RESULTS, *Rare classes*). So they begin
     otherwise, and with ``class_weight`` or ``prior``: a rare class is told too often
     there, and `privfeat.analysis.rates.shifted_rates` moves them.

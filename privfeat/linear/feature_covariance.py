@@ -69,7 +69,11 @@ class DPFC(WeighsClasses, DPLinearClassifier):
         Bound on the norm of one record's gradient, in feature units, > 0. Default:
         0.75, since noise is in proportion to it, and gradients, at first of norm 0.7 to
         1, shrink as the fit learns. It was better than 1 on four sets (RESULTS, *The
-        clip norm of gradients*).
+        clip norm of gradients*). For a rare class a bound of 1 ranks a little better:
+        one positive in a hundred of 20,000 records had an average precision of 0.55
+        for 0.51 at epsilon 0.5, 0.77 for 0.76 at 1, and the same at 8 (*Rare classes*).
+        With users of several records 1 was better in six of 18 cells of digits, by up
+        to 3 points, and 0.75 in one (*Users with several records*).
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
