@@ -149,7 +149,7 @@ def plan(
     >>> found.recommended
     'DPFC'
     >>> [f"{row.expected_loss:.2f}" for row in found.estimators[:2]]
-    ['0.04', '0.04']
+    ['0.03', '0.04']
     """
     check_int("n_samples", n_samples, low=1)
     check_int("n_features", n_features, low=1)
