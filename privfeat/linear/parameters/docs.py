@@ -117,14 +117,15 @@ _TEXTS = {
         How rows score before any record is seen, **public**; only up to a factor, which
         the fit finds. So a bad prior costs little where the releases tell that it is
         bad (`DPLeastSquares` up to 5 points at epsilon 1), and more where they cannot:
-        a half-wrong one 10 to 12 points of 65 on digits at epsilon 0.2 (RESULTS, *A
-        public prior*). An array of shape (n_classes, n_features), in the
-        order of ``classes_``, which are sorted, scores rows as ``decision_function``
-        sees them, and may have one more column, of intercepts: features of the names of
-        the classes, say. Of an estimator ``coef_`` and ``intercept_`` count,
-        for rows scaled to unit norm with ``row_scaling="unit"``, and shifted by its
-        ``center_``, if it has one; its ``classes_`` may have another order. Wrap it in
-        ``sklearn.frozen.FrozenEstimator``, or clones forget what it was fitted to.""",
+        on digits at epsilon 0.2 a random one 4 to 7 points of 58 to 69, a half-wrong
+        one 1 to 7 (RESULTS, *A public prior*). An array of shape (n_classes,
+        n_features), in the order of ``classes_``, which are sorted, scores rows as
+        ``decision_function`` sees them, and may have one more column, of intercepts:
+        features of the names of the classes, say. Of an estimator ``coef_`` and
+        ``intercept_`` count, for rows scaled to unit norm with ``row_scaling="unit"``,
+        and shifted by its ``center_``, if it has one; its ``classes_`` may have another
+        order. Wrap it in ``sklearn.frozen.FrozenEstimator``, or clones forget what it
+        was fitted to.""",
     "regression_prior": """prior : array or fitted linear regressor, optional
         What targets are before any record is seen, **public**, in units of the targets.
         An array of shape (n_features,) holds slopes for rows as ``predict`` sees them,
@@ -160,8 +161,7 @@ _TEXTS = {
     large one they would drown what is learned. Where a Gram matrix is released,
     gradients are taken beside scores of the prior with a spread of 0.45 at most. With a
     spread of 1 names of two and four classes cost up to 2.4 points on sentences, now
-    half a point; half-wrong heads of CIFAR-10 lost 5 points more at epsilon 0.1
-    (RESULTS, *Texts* and *A public prior*).""",
+    half a point (RESULTS, *Texts*).""",
     "regression_prior_weight": """**Prior.** Corrections begin at ``a P + (1 - a) w``,
     with the prior ``P`` and the solution ``w`` of the released matrix. This matrix and
     each correction tell ``a``, at no cost: see `privfeat.solvers.regression_prior`. A
