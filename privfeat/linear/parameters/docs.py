@@ -43,7 +43,7 @@ _TEXTS = {
         others are dropped at random. At most 512 for ``user_bound="sum"``.
     user_bound : {"count", "sum"}, default="sum"
         What bounds a user. ``"sum"``, the default for the reasons below, and above
-        ``"count"`` in 56 of 60 cells (RESULTS, *Users with several records*): all that
+        ``"count"`` in 57 of 60 cells (RESULTS, *Users with several records*): all that
         the records of a user add to a sum is scaled down together to what one record
         may add, and the noise does not grow with ``max_group_size``. ``"count"``: the
         number of records alone, and it grows in proportion. ``k`` records that differ
