@@ -14,7 +14,12 @@ from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.parameters.public import check_centred
-from privfeat.linear.parameters.ranges import NOT_NEGATIVE, RANGES, Ranges
+from privfeat.linear.parameters.ranges import (
+    NOT_NEGATIVE,
+    RANGES,
+    Ranges,
+    gradient_bound,
+)
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
 from privfeat.solvers.intercepts import InterceptSearch
@@ -68,9 +73,10 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         Weight of ``ridge / 2`` times the squared norm of the coefficients in the
         objective, a sum over records; >= 0. Default: 0, since few steps keep
         coefficients small; others were not measured.
-    gradient_clip_norm : float, default=0.75
-        Bound on the norm of one record's gradient, in feature units, > 0. Default:
-        0.75, for the reason of `DPFC` (RESULTS, *The clip norm of gradients*).
+    gradient_clip_norm : float, optional
+        Bound on the norm of one record's gradient, in feature units, > 0. Default: 0.75
+        for rows of unit norm, each of a user of its own, else 1, for the reasons of
+        `DPFC` (RESULTS, *The clip norm of gradients*).
     iterate : {{"last", "average"}}, default="last"
         Return the last iterate, or the mean of all. Default: the last, since it had 60
         % for 54 on CIFAR-10 with 20,000 records at epsilon 0.1 (*How the defaults were
@@ -150,7 +156,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
     optimizer: str | Optimizer = "adam"
     learning_rate: float | None = None
     ridge: float = 0.0
-    gradient_clip_norm: float = 0.75
+    gradient_clip_norm: float | None = None
     iterate: Iterate = "last"
     sampling_prob: float = 1.0
 
@@ -172,6 +178,10 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         rehearse(self.optimizer, (shape.n_outputs, shape.n_columns))
         return super()._plan(problem)
 
+    @property
+    def _gradient_bound(self) -> float:
+        return gradient_bound(self)
+
     def _queries(self, shape: Shape) -> list[Query]:
         """Return one query: the gradients of all steps, each of sampled records."""
         bound = sensitivity.loss_gradient(
@@ -179,7 +189,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self.gradient_clip_norm,
+            self._gradient_bound,
         )
         probability = float(self.sampling_prob)
         count = self._n_iter(shape)
@@ -215,7 +225,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 n_iter=n_iter,
                 constant=shape.constant,
                 # nothing is clipped without noise
-                largest=self.gradient_clip_norm / self.clip_norm if noise else math.inf,
+                largest=self._gradient_bound / self.clip_norm if noise else math.inf,
                 alike=self.row_scaling == "unit",
             )
         total, n_moves = np.zeros_like(coef), 0  # a gradient that counts moves nothing
@@ -227,7 +237,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 rows,
                 at,
                 loss=shape.loss,
-                clip_norm=self.gradient_clip_norm,
+                clip_norm=self._gradient_bound,
                 sampler=sampler,
                 weights=weights,
             )

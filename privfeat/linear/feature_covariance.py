@@ -13,6 +13,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
+from privfeat.linear.parameters.ranges import gradient_bound
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
 
@@ -65,15 +66,16 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gram_clip_norm : float, optional
         Clips rows further for ``G`` alone; in [1e-6, 1e6]. Default: ``clip_norm``, as
         for all else; a smaller bound was not measured, a larger one changes nothing.
-    gradient_clip_norm : float, default=0.75
+    gradient_clip_norm : float, optional
         Bound on the norm of one record's gradient, in feature units, > 0. Default:
-        0.75, since noise is in proportion to it, and gradients, at first of norm 0.7 to
-        1, shrink as the fit learns. It was better than 1 on four sets (RESULTS, *The
-        clip norm of gradients*). For a rare class a bound of 1 ranks a little better:
-        one positive in a hundred of 20,000 records had an average precision of 0.55
-        for 0.51 at epsilon 0.5, 0.77 for 0.76 at 1, and the same at 8 (*Rare classes*).
-        With users of several records 1 was better in six of 18 cells of digits, by up
-        to 3 points, and 0.75 in one (*Users with several records*).
+        0.75 for rows of unit norm, since noise is in proportion to it, and gradients,
+        at first of norm 0.7 to 1, shrink as the fit learns. That was better than 1 on
+        four sets (RESULTS, *The clip norm of gradients*). For a rare class 1 ranks a
+        little better: one positive in a hundred of 20,000 records had an average
+        precision of 0.55 for 0.51 at epsilon 0.5, 0.77 for 0.76 at 1, and the same at 8
+        (*Rare classes*). Default with ``max_group_size`` above 1, or with rows that are
+        clipped: 1, as 0.75 was no better for users (*Users with several records*), and
+        was not measured for such rows.
     gram_noise : {{"symmetric", "full"}}, default="symmetric"
         Symmetric noise and projection to the positive semidefinite matrices, or, as
         printed in the paper, independent noise in every entry and no projection.
@@ -144,8 +146,12 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     learning_rate: float | None = None
     ridge: float | None = None
     gram_clip_norm: float | None = None
-    gradient_clip_norm: float = 0.75
+    gradient_clip_norm: float | None = None
     gram_noise: MatrixNoise = "symmetric"
+
+    @property
+    def _gradient_bound(self) -> float:
+        return gradient_bound(self)
 
     def _queries(self, shape: Shape) -> list[Query]:
         """Return two queries: the Gram matrix, and the gradient of all steps."""
@@ -155,7 +161,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self.gradient_clip_norm,
+            self._gradient_bound,
         )
         n_iter = self._n_iter(shape)
         gram = sensitivity.gram(radius, self.adjacency)
@@ -224,7 +230,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                     rows,
                     at,
                     loss=shape.loss,
-                    clip_norm=self.gradient_clip_norm,
+                    clip_norm=self._gradient_bound,
                     weights=weights,
                 )
                 gradient = mechanism.release("gradient", exact)

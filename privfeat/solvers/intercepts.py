@@ -27,10 +27,11 @@ class InterceptSearch:
     probability of the commonest class moved to 0.9. Both together are linear in the
     class sums (`class_sums`), whose constants count the records of each class.
 
-    Nothing is searched for where gradients at zero are clipped, which ``largest`` says,
-    of rows that are not ``alike`` in norm: longer ones lose more. Nor with a loss whose
-    labels need not exclude each other, or in fewer than ten steps. ``n_records``,
-    ``constant`` and ``largest`` as of `first_intercepts`.
+    It is not taken where gradients at zero are clipped, which ``largest`` says, of rows
+    that are not ``alike`` in norm: longer ones lose more. Nor with a loss whose labels
+    need not exclude each other, or in fewer than ten steps. With a number of records
+    the first gradient is used as it is. ``n_records``, ``constant`` and ``largest`` as
+    of `first_intercepts`.
     """
 
     def __init__(

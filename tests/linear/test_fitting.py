@@ -199,3 +199,20 @@ def test_the_steps_of_dpfc_are_multiplied_by_one_thread(records):
         found = clf.fit(*records).coef_
     np.testing.assert_array_equal(found, expected)
     assert set(threads) == {1}
+
+
+@pytest.mark.parametrize("cls", [DPFC, DPAdamLinear])
+@pytest.mark.parametrize(
+    ("options", "bound"),
+    [
+        ({}, 0.75),
+        ({"max_group_size": 1}, 0.75),
+        ({"max_group_size": 2}, 1.0),
+        ({"row_scaling": "clip"}, 1.0),
+        ({"row_scaling": "clip", "gradient_clip_norm": 0.5}, 0.5),
+    ],
+)
+def test_the_bound_on_gradients_goes_by_the_kind_of_rows(cls, options, bound):
+    clf = cls(classes=range(3), **options)
+    planned = {one.query.name: one.query for one in clf.planned(4).releases}
+    assert planned["gradient"].l2_sensitivity == pytest.approx(bound, rel=1e-6)

@@ -52,7 +52,7 @@ WRONG = {
     "ridge": NOT_NEGATIVE,
     "alpha": [*NOT_NEGATIVE, None],
     "gram_clip_norm": [*POSITIVE, 1e7],
-    "gradient_clip_norm": [*POSITIVE, None, 1e7],
+    "gradient_clip_norm": [*POSITIVE, 1e7],
     "gram_noise": CHOICE,
     "hessian_noise": CHOICE,
     "class_gram": FLAG,
@@ -68,6 +68,7 @@ WRONG = {
 
 ACCEPTED = [
     (DPNewton, "gradient_clip_norm", None),
+    (DPFC, "gradient_clip_norm", None),
     (DPFC, "n_iter", None),
     (DPAdamLinear, "n_iter", None),
     (DPAdamLinear, "intercept_init", None),

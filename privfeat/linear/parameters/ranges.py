@@ -44,7 +44,7 @@ RANGES: Ranges = {
     "class_gram": check_bool,
     "clip_norm": IN_CLIP_RANGE,
     "fit_intercept": check_bool,
-    "gradient_clip_norm": IN_CLIP_RANGE,
+    "gradient_clip_norm": optional(IN_CLIP_RANGE),
     "gram_clip_norm": optional(IN_CLIP_RANGE),
     "gram_noise": MATRIX_NOISE,
     "hessian_noise": MATRIX_NOISE,
@@ -76,13 +76,26 @@ def check_bounds(name: str, bounds: Any) -> None:
         raise ValueError(f"{name} must increase, got {bounds!r}.")
 
 
+def gradient_bound(estimator: Any) -> float:
+    """Return the bound on a gradient, by default the best one that was measured.
+
+    0.75 for rows of unit norm, each of a user of its own; 1 for rows of other norms,
+    and for what users add with several rows.
+    """
+    if (given := estimator.gradient_clip_norm) is not None:
+        return float(given)
+    alone = estimator.row_scaling == "unit" and int(estimator.max_group_size or 1) == 1
+    return 0.75 if alone else 1.0
+
+
 def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
     """Refuse users whose sums cannot be clipped, before anything is charged."""
     norm, most = float(estimator.clip_norm), int(estimator.max_group_size or 1)
     further = getattr(estimator, "gram_clip_norm", None)
     for query in queries:
         if query.name in ("gradient", "class_contrasts"):
-            bound: float | None = getattr(estimator, "gradient_clip_norm", None)
+            found = getattr(estimator, "gradient_clip_norm", None)
+            bound = getattr(estimator, "_gradient_bound", found)
             bound = math.inf if bound is None else float(bound)
             sizes = (shape.loss, shape.n_outputs, math.inf, bound)
             UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
