@@ -29,6 +29,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import privfeat
+from privfeat.linear.parameters.ranges import gradient_bound
 
 CLASSIFIERS = ("DPFC", "DPAdamLinear", "DPLeastSquares")
 N_PUBLIC = 10_000  # of the training images, from which heads are fitted
@@ -202,6 +203,7 @@ def evidence(clf: Any, prior: Any, train: Any) -> float:
     """Return the projection of the sums of the classes on a prior over its noise.
 
     For rows around their exact mean; by the noise of all gradients, or class sums.
+    Gradients at coefficients of zero have one norm, and are clipped by one factor.
     """
     rows = train[0] / np.linalg.norm(train[0], axis=1, keepdims=True)
     rows = rows - rows.mean(axis=0)
@@ -212,6 +214,8 @@ def evidence(clf: Any, prior: Any, train: Any) -> float:
     planned = {one.query.name: one for one in clf.planned(rows.shape[1]).releases}
     release = planned.get("gradient") or planned["class_sums"]
     noise = release.noise_stddev / release.query.count**0.5
+    if "gradient" in planned:
+        noise *= max(1.0, np.sqrt(1.0 - 1.0 / len(coef)) / gradient_bound(clf))
     return float(np.sum(rows * coef[labels]) / np.linalg.norm(coef) / noise)
 
 

@@ -50,8 +50,8 @@ def read_layout(
     if of_images - inside:  # an archive need not name its folders
         say(
             f"warning: {data} does not name all of its folders, so that one image may "
-            "be all that makes a folder a class, or a split. Models and reports publish "
-            "classes. Pack the folders as well, as zip -r and tar cf do."
+            "be all that makes a folder a class, or a split. Models and reports "
+            "publish classes. Pack the folders as well, as zip -r and tar cf do."
         )
     inside |= of_images
     tops = {parts[0] for parts in inside}
