@@ -179,7 +179,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         return super()._plan(problem)
 
     @property
-    def _gradient_bound(self) -> float:
+    def _bound_of_gradients(self) -> float:
         return gradient_bound(self)
 
     def _queries(self, shape: Shape) -> list[Query]:
@@ -189,7 +189,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self._gradient_bound,
+            self._bound_of_gradients,
         )
         probability = float(self.sampling_prob)
         count = self._n_iter(shape)
@@ -216,7 +216,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampler = mechanism.sampler("gradient")
         part = float(self.sampling_prob)
         weight = shape.prior_weight(rows, part=part) if shape.prior else None
-        search, count = None, rows.noisy_count
+        search, count, bound = None, rows.noisy_count, self._bound_of_gradients
         alone = weights is None and weight is None  # else intercepts begin at 0
         if self.intercept_init is None and alone and shape.constant:
             search = InterceptSearch(
@@ -225,7 +225,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 n_iter=n_iter,
                 constant=shape.constant,
                 # nothing is clipped without noise
-                largest=self._gradient_bound / self.clip_norm if noise else math.inf,
+                largest=bound / self.clip_norm if noise else math.inf,
                 alike=self.row_scaling == "unit",
             )
         total, n_moves = np.zeros_like(coef), 0  # a gradient that counts moves nothing
@@ -237,7 +237,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
                 rows,
                 at,
                 loss=shape.loss,
-                clip_norm=self._gradient_bound,
+                clip_norm=bound,
                 sampler=sampler,
                 weights=weights,
             )

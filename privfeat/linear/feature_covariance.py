@@ -150,7 +150,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gram_noise: MatrixNoise = "symmetric"
 
     @property
-    def _gradient_bound(self) -> float:
+    def _bound_of_gradients(self) -> float:
         return gradient_bound(self)
 
     def _queries(self, shape: Shape) -> list[Query]:
@@ -161,7 +161,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self._gradient_bound,
+            self._bound_of_gradients,
         )
         n_iter = self._n_iter(shape)
         gram = sensitivity.gram(radius, self.adjacency)
@@ -230,7 +230,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                     rows,
                     at,
                     loss=shape.loss,
-                    clip_norm=self._gradient_bound,
+                    clip_norm=self._bound_of_gradients,
                     weights=weights,
                 )
                 gradient = mechanism.release("gradient", exact)

@@ -5,11 +5,10 @@ import shutil
 
 import pytest
 
-timm = pytest.importorskip("timm")
-
 
 @pytest.mark.slow
 def test_policies_poolings_and_layers_are_measured(tmp_path, monkeypatch):
+    timm = pytest.importorskip("timm")
     import views
     from PIL import Image
     from safetensors.torch import save_file

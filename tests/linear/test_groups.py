@@ -19,14 +19,15 @@ from privfeat.exceptions import UnsupportedEventError
 from tests.linear.replaying import assert_same_state, check_sensitivity, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+SAME = {"n_iter": 3, "gradient_clip_norm": 1.0}  # whose default goes by the users
 FITS = {
     "ls": (DPLeastSquares, {}),
     "ls-class": (DPLeastSquares, {"class_gram": True}),
     "newton": (DPNewton, {"n_iter": 2}),
     "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}),
-    "fc": (DPFC, {"n_iter": 3, "fit_intercept": True}),
-    "fc-squared": (DPFC, {"n_iter": 3, "loss": "squared"}),
-    "fc-balanced": (DPFC, {"n_iter": 3, "class_weight": "balanced"}),
+    "fc": (DPFC, {**SAME, "fit_intercept": True}),
+    "fc-squared": (DPFC, {**SAME, "loss": "squared"}),
+    "fc-balanced": (DPFC, {**SAME, "class_weight": "balanced"}),
     "adam": (DPAdamLinear, {"n_iter": 3, "row_scaling": "clip"}),
     "nearest": (DPNearestMean, {}),
 }

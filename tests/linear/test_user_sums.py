@@ -34,7 +34,10 @@ FITS = {
     "newton-sigmoid": (DPNewton, {"n_iter": 2, "loss": "sigmoid"}),
     "fc": (DPFC, {"n_iter": 3, "gram_clip_norm": 0.7, "gradient_clip_norm": 0.4}),
     "fc-squared": (DPFC, {"n_iter": 3, "loss": "squared", "row_scaling": "clip"}),
-    "adam": (DPAdamLinear, {"n_iter": 3, "center": False}),
+    "adam": (
+        DPAdamLinear,
+        {"n_iter": 3, "center": False, "gradient_clip_norm": 1.0},
+    ),
 }
 MOST = 9
 

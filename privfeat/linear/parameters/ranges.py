@@ -95,7 +95,7 @@ def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
     for query in queries:
         if query.name in ("gradient", "class_contrasts"):
             found = getattr(estimator, "gradient_clip_norm", None)
-            bound = getattr(estimator, "_gradient_bound", found)
+            bound = getattr(estimator, "_bound_of_gradients", found)
             bound = math.inf if bound is None else float(bound)
             sizes = (shape.loss, shape.n_outputs, math.inf, bound)
             UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
