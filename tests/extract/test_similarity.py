@@ -69,6 +69,7 @@ def test_one_row_less_changes_no_other(written, copies, n_rows):
     assert all(whole) if copies == "exact" else any(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_other_kernels_take_the_same_rows(written, kernel):
     rng = np.random.default_rng(0)
