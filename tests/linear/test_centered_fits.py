@@ -140,6 +140,7 @@ def test_sampled_fit_counts_the_mean_of_all_records(sampling_prob, three_classes
         noise_multiplier=1.5,
         accounting="pld",
         sampling_prob=sampling_prob,
+        gradient_clip_norm=1.0,  # the stddev is then the multiplier
         n_iter=4,
     )
     statement = clf.fit(*three_classes).privacy_
