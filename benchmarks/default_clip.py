@@ -17,7 +17,6 @@ import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
 
 import privfeat
-from privfeat.linear.parameters.ranges import gradient_bound
 
 
 def main() -> None:
@@ -37,7 +36,7 @@ def main() -> None:
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     cells = Cells(args.out, settings_of(args, "features", "estimators", "epsilons"))
     for name in args.estimators:
-        default = gradient_bound(getattr(privfeat, name)())
+        default = getattr(privfeat, name)()._gradient_clip
         rows = []
         for path in args.features:
             for epsilon in args.epsilons:

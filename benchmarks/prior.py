@@ -29,7 +29,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import privfeat
-from privfeat.linear.parameters.ranges import gradient_bound
 
 CLASSIFIERS = ("DPFC", "DPAdamLinear", "DPLeastSquares")
 N_PUBLIC = 10_000  # of the training images, from which heads are fitted
@@ -215,7 +214,7 @@ def evidence(clf: Any, prior: Any, train: Any) -> float:
     release = planned.get("gradient") or planned["class_sums"]
     noise = release.noise_stddev / release.query.count**0.5
     if "gradient" in planned:
-        noise *= max(1.0, np.sqrt(1.0 - 1.0 / len(coef)) / gradient_bound(clf))
+        noise *= max(1.0, np.sqrt(1.0 - 1.0 / len(coef)) / clf._gradient_clip)
     return float(np.sum(rows * coef[labels]) / np.linalg.norm(coef) / noise)
 
 

@@ -15,10 +15,10 @@ from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import (
+    GRADIENT_CLIPS,
     NOT_NEGATIVE,
     RANGES,
     Ranges,
-    gradient_bound,
 )
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import LinearProblem, Shape
@@ -162,6 +162,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     _sums_sparse_rows: ClassVar[bool] = True
     _sums_squares: ClassVar[bool] = False
+    _gradient_clips: ClassVar[tuple[float, float]] = GRADIENT_CLIPS
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "intercept_init": optional(RANGES["intercept_init"]),
@@ -178,10 +179,6 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         rehearse(self.optimizer, (shape.n_outputs, shape.n_columns))
         return super()._plan(problem)
 
-    @property
-    def _bound_of_gradients(self) -> float:
-        return gradient_bound(self)
-
     def _queries(self, shape: Shape) -> list[Query]:
         """Return one query: the gradients of all steps, each of sampled records."""
         bound = sensitivity.loss_gradient(
@@ -189,7 +186,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self._bound_of_gradients,
+            shape.gradient_clip,
         )
         probability = float(self.sampling_prob)
         count = self._n_iter(shape)
@@ -216,7 +213,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
         sampler = mechanism.sampler("gradient")
         part = float(self.sampling_prob)
         weight = shape.prior_weight(rows, part=part) if shape.prior else None
-        search, count, bound = None, rows.noisy_count, self._bound_of_gradients
+        search, count, bound = None, rows.noisy_count, shape.gradient_clip
         alone = weights is None and weight is None  # else intercepts begin at 0
         if self.intercept_init is None and alone and shape.constant:
             search = InterceptSearch(

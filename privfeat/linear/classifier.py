@@ -49,6 +49,9 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     center: bool | ArrayLike = True
 
     _sums_sparse_rows: ClassVar[bool] = False
+    # The norm to which gradients are clipped if none is given: those of unit rows, each
+    # of a user of its own; and those of rows of other norms, and what users add.
+    _gradient_clips: ClassVar[tuple[float, float]] = (math.inf, math.inf)
     _few_columns: ClassVar[str] = "Use DPAdamLinear, which needs no such matrix."
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
@@ -143,6 +146,13 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             return loss
         return "sigmoid" if multilabel else "softmax"
 
+    @property
+    def _gradient_clip(self) -> float:
+        if (given := getattr(self, "gradient_clip_norm", None)) is not None:
+            return float(given)
+        alone = self.row_scaling == "unit" and int(self.max_group_size or 1) == 1
+        return self._gradient_clips[0 if alone else 1]
+
     def _products(self, shape: Shape) -> tuple[str, float] | None:
         """Return which of `_queries` is released in one stack with Gram matrices.
 
@@ -189,6 +199,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             max_labels=max_labels,
             radius=radius,
             class_weight=weights,
+            gradient_clip=self._gradient_clip,
             prior=prior,
             public=None if public is None else read_public(self, n_features),
         )
@@ -212,23 +223,15 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
                 adjacency=self.adjacency,
                 budget_split=split,
             )
-            parts = [f"{scale:.6g} {name}" for name, scale in stack.scales.items()]
-            known += (f"that {stack.query.name} stacks {', '.join(parts)}",)
+            known += (stack.fact,)
             shape, queries = replace(shape, stack=stack), [stack.query]
-            if split is not None:
-                shares = dict(split)
-                stacked = math.fsum(shares.pop(name) for name in stack.scales)
-                split = shares | {stack.query.name: stacked}
+            split = stack.budget_split(split)
         if weights == "balanced":
             queries = [counts_query(queries, self.adjacency), *queries]
         if released:
-            mean = mean_query(
-                queries,
-                float(self.clip_norm),
-                self.adjacency,
-                "clip" if clips_users else self.row_scaling,
-            )
-            queries = [mean, *queries]
+            norm, scaling = float(self.clip_norm), self.row_scaling
+            scaling = "clip" if clips_users else scaling
+            queries = [mean_query(queries, norm, self.adjacency, scaling), *queries]
         source = "read from y" if self.classes is None else "given"
         if labels.multilabel and self.classes is None:
             source = "columns of y"

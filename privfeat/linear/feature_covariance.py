@@ -1,7 +1,7 @@
 """DPFC: noisy gradient steps preconditioned by one noisy feature covariance."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
-from privfeat.linear.parameters.ranges import gradient_bound
+from privfeat.linear.parameters.ranges import GRADIENT_CLIPS
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
 
@@ -149,9 +149,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gradient_clip_norm: float | None = None
     gram_noise: MatrixNoise = "symmetric"
 
-    @property
-    def _bound_of_gradients(self) -> float:
-        return gradient_bound(self)
+    _gradient_clips: ClassVar[tuple[float, float]] = GRADIENT_CLIPS
 
     def _queries(self, shape: Shape) -> list[Query]:
         """Return two queries: the Gram matrix, and the gradient of all steps."""
@@ -161,7 +159,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
             shape.loss,
             shape.n_outputs,
             self.adjacency,
-            self._bound_of_gradients,
+            shape.gradient_clip,
         )
         n_iter = self._n_iter(shape)
         gram = sensitivity.gram(radius, self.adjacency)
@@ -230,7 +228,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
                     rows,
                     at,
                     loss=shape.loss,
-                    clip_norm=self._bound_of_gradients,
+                    clip_norm=shape.gradient_clip,
                     weights=weights,
                 )
                 gradient = mechanism.release("gradient", exact)

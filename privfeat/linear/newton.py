@@ -179,9 +179,7 @@ class DPNewton(DPLinearClassifier):
     def _gradient_bound(self, shape: Shape) -> float:
         """Return the norm to which gradients are clipped."""
         bound = self._residual_bound(shape) * float(self.clip_norm)
-        if self.gradient_clip_norm is None:
-            return bound
-        return min(bound, float(self.gradient_clip_norm))
+        return min(bound, shape.gradient_clip)
 
     def _residual_bound(self, shape: Shape) -> float:
         """Return the largest norm of a residual; they are clipped to it in case.

@@ -43,6 +43,22 @@ class Stack:
     query: Query  # its sensitivity is that of all scaled sums together
     scales: Mapping[str, float]  # what each sum is multiplied by, > 0; public
 
+    @property
+    def fact(self) -> str:
+        """What the guarantee assumes of the scales."""
+        parts = [f"{scale:.6g} {name}" for name, scale in self.scales.items()]
+        return f"that {self.query.name} stacks {', '.join(parts)}"
+
+    def budget_split(
+        self, split: Mapping[str, float] | None
+    ) -> Mapping[str, float] | None:
+        """Return a split of the budget in which the stack stands for its sums."""
+        if split is None:
+            return None
+        shares = dict(split)
+        stacked = math.fsum(shares.pop(name) for name in self.scales)
+        return shares | {self.query.name: stacked}
+
 
 def stack_of(
     queries: Sequence[Query],
@@ -177,6 +193,7 @@ class Shape:
     radius: float = 1.0  # norm of the features in all bounded rows, if it is the same
     stack: Stack | None = None  # how sums are released, if not each by itself
     class_weight: ClassWeights = None  # the last is that of label -1 as well
+    gradient_clip: float = math.inf  # norm to which gradients are clipped
     # how rows score, and where they lie, before any record is seen
     prior: "Prior | None" = field(default=None, repr=False)
     public: "PublicRows | None" = field(default=None, repr=False)

@@ -37,6 +37,8 @@ NOT_NEGATIVE = partial(check_real, low=0.0, include_high=False)
 MATRIX_NOISE = partial(check_choice, choices=MATRIX_NOISES)
 
 N_ITER = partial(check_int, low=1, high=100_000)
+# The best that were measured: of unit rows of single users, and of all others.
+GRADIENT_CLIPS = (0.75, 1.0)
 
 RANGES: Ranges = {
     "alpha": NOT_NEGATIVE,
@@ -76,28 +78,13 @@ def check_bounds(name: str, bounds: Any) -> None:
         raise ValueError(f"{name} must increase, got {bounds!r}.")
 
 
-def gradient_bound(estimator: Any) -> float:
-    """Return the bound on a gradient, by default the best one that was measured.
-
-    0.75 for rows of unit norm, each of a user of its own; 1 for rows of other norms,
-    and for what users add with several rows.
-    """
-    if (given := estimator.gradient_clip_norm) is not None:
-        return float(given)
-    alone = estimator.row_scaling == "unit" and int(estimator.max_group_size or 1) == 1
-    return 0.75 if alone else 1.0
-
-
 def check_clips(estimator: Any, queries: list[Query], shape: Any) -> None:
     """Refuse users whose sums cannot be clipped, before anything is charged."""
     norm, most = float(estimator.clip_norm), int(estimator.max_group_size or 1)
     further = getattr(estimator, "gram_clip_norm", None)
     for query in queries:
         if query.name in ("gradient", "class_contrasts"):
-            found = getattr(estimator, "gradient_clip_norm", None)
-            bound = getattr(estimator, "_bound_of_gradients", found)
-            bound = math.inf if bound is None else float(bound)
-            sizes = (shape.loss, shape.n_outputs, math.inf, bound)
+            sizes = (shape.loss, shape.n_outputs, math.inf, shape.gradient_clip)
             UserClip(norm, most).of_gradients(grid_step(norm), *sizes)
         elif query.name != "class_sums":
             radius = norm if further is None else min(norm, float(further))
