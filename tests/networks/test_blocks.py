@@ -14,6 +14,7 @@ def mobilenet(rngs):
     return MobileNetV2((32, 32, 3), 5, stages=STAGES, n_features=24, rngs=rngs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("frozen", "moving"), [(1, {0, 1, 2}), (2, {1, 2}), (3, {2})])
 def test_groups_of_blocks_stay(rngs, frozen, moving):
     module = ViT((4, 4, 1), 2, dim=6, depth=3, n_heads=1, rngs=rngs)
@@ -28,6 +29,7 @@ def test_groups_of_blocks_stay(rngs, frozen, moving):
     assert not network.frozen_names(0)
 
 
+@pytest.mark.slow
 def test_last_block_is_all_that_moves_before_the_head(rngs, mobilenet):
     """The norm behind it moves as well."""
     vit = Network(ViT((4, 4, 1), 2, dim=6, depth=11, n_heads=1, rngs=rngs))

@@ -102,6 +102,7 @@ def test_new_images_need_one_folder_alone(tmp_path):
     assert (found.images.shape, found.files) == ((1, 8, 8, 3), ["new/1.png"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
 def test_predictions_are_of_records_of_the_shape_that_was_fitted():
     X = np.linspace(-1, 1, 40).reshape(20, 2)

@@ -22,6 +22,7 @@ def public(records, tmp_path):
     return load(tmp_path / "public").parameters_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", few(1, [7, 3]))
 def test_a_fit_starts_from_them_with_a_head_of_its_own_size(public, records, n_classes):
     given = {name: leaf.copy() for name, leaf in public.items()}

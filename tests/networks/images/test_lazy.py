@@ -76,6 +76,7 @@ def test_users_of_images_in_a_file_are_those_in_memory(folder, tmp_path):
     check_same(DPSGDClassifier(**params).fit(X, y, users), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", few(1, ["float16", "float32"]))
 def test_rows_of_a_feature_file_are_records(records, tmp_path, dtype):
     X, y = records

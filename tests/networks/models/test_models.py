@@ -81,6 +81,7 @@ def test_rows_are_refused_by_networks_for_images(name, rngs):
         build(name, (32,), 10, rngs=rngs)
 
 
+@pytest.mark.slow
 def test_images_that_are_too_small_are_refused(rngs):
     with pytest.raises(ValueError, match="at least 8"):
         build("simpleVGG-4(1)-4(1)-4(1)-8", (7, 7, 3), 10, rngs=rngs)

@@ -103,12 +103,14 @@ def test_the_first_bounds_may_be_given(records, plant):
     assert starts[0] > 1.0 > 1e-3 > starts[1] > 0.0
 
 
+@pytest.mark.slow
 def test_norms_that_are_not_limited_break_the_bound(moves, monkeypatch):
     """The test above notices a norm that counts in full."""
     monkeypatch.setattr(jnp, "minimum", lambda norm, _: norm)
     assert max(map(np.linalg.norm, moves(factor="global"))) > 1.1
 
 
+@pytest.mark.slow
 def test_gradients_that_are_not_clipped_break_the_bound(moves, plant):
     plant("factors of the clip", lambda norms, *_: jnp.ones_like(norms))
     assert max(map(np.linalg.norm, moves())) > 1.1

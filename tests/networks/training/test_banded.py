@@ -47,6 +47,7 @@ def test_mean_squared_error_is_that_of_prefix_sums():
     assert mean_squared_error((1.0,), 9) == 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bands", "n_steps"), few(1, [(2, 5), (4, 40), (8, 625)]))
 def test_best_coefficients_are_those_of_jax_privacy(bands, n_steps):
     """`optimize_banded_toeplitz` of jax-privacy 2.0, in float64."""

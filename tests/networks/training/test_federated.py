@@ -137,6 +137,7 @@ def test_one_user_moves_the_sum_by_at_most_its_sensitivity(
     assert 1.0 < norm_of(gaps) <= 2.0 + 1e-6
 
 
+@pytest.mark.slow
 def test_updates_that_are_not_clipped_break_the_bound(
     exact_sum, of_users, others, plant
 ):
