@@ -1,7 +1,11 @@
 """The benchmark of public rows, without its data."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+
+from privfeat import DPFC
 
 public = pytest.importorskip("public")
 
@@ -42,3 +46,28 @@ def test_losses_are_those_of_paired_fits():
         "a, 500, 8": {"none": [50.0, 60.0], "same": [40.0, 70.0]},
     }
     assert public.losses(cells) == ["a, 500, 1, x: 54.0 (-1.1 ± 0.1)"]
+
+
+def test_center_is_the_mean_of_rows_of_unit_norm():
+    found = public.unit_mean(np.array([[3.0, 4.0], [0.0, 0.5]]))
+    np.testing.assert_allclose(found, [0.3, 0.9])
+
+
+@pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
+def test_a_center_of_public_rows_saves_the_release_of_a_mean():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    X[:, 0] += 4 * y
+    kinds = {"same": X.copy(), f"same{public.CENTERED}": X.copy()}
+    made = []
+
+    def make(**options):
+        made.append(DPFC(n_iter=2, **options))
+        return made[-1]
+
+    options = {"epsilon": 8.0, "delta": 1e-5, "classes": [0, 1]}
+    once = SimpleNamespace(repeats=1)
+    found = public.paired(make, options, kinds, (X, y), (X, y), 30, once)
+    assert [len(each) for each in found.values()] == [1, 1, 1]
+    names = [[release.name for release in clf.privacy_.releases] for clf in made]
+    assert ["feature_mean" in each for each in names] == [True, True, False]
