@@ -103,9 +103,13 @@ def cell(data: Any, fit: dict[str, Any], args: argparse.Namespace) -> dict[str, 
 
 
 def shown(found: dict[str, Any]) -> str:
-    """Return mean and standard deviation in percent, and the number of bands."""
+    """Return mean and standard deviation in percent, and the number of bands.
+
+    One fit has no deviation.
+    """
     scores = 100.0 * np.array(found["scores"])
-    text = f"{scores.mean():.1f} ± {scores.std(ddof=1):.1f}"
+    text = f"{scores.mean():.1f}"
+    text += f" ± {scores.std(ddof=1):.1f}" if len(scores) > 1 else ""
     return text + (f", {found['bands']} bands" if found["bands"] > 1 else "")
 
 
