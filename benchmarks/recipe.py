@@ -20,9 +20,10 @@ from _results import keep_tables, markdown_table, write_json
 from dpsgd_accuracy import percent, read_images
 
 from privfeat import DPSGDClassifier
-from privfeat.analysis.tuning.clipping import clipping_recipe
+from privfeat.analysis.tuning.clipping import CLIP_NORMS, clipping_recipe
 
-SETTINGS = ("model", "records", "public", "size", "epsilon", "epochs", "batch", "seeds")
+SETTINGS = ("model", "records", "public", "size", "epsilon", "epochs", "batch")
+SETTINGS += ("clip_norms", "seeds")
 _OTHERS = (0.1, 10.0)  # times the rate, and times the norm at this rate
 
 
@@ -41,7 +42,12 @@ def main() -> None:
         accounting="rdp",  # at once, for a little more noise
     )
     found = clipping_recipe(
-        base, *public, n_samples=args.records, path=args.kept, progress=print
+        base,
+        *public,
+        n_samples=args.records,
+        clip_norms=args.clip_norms,
+        path=args.kept,
+        progress=print,
     )
     rows = [
         [
@@ -107,6 +113,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilon", type=float, default=8.0)
     parser.add_argument("--epochs", type=float, default=20.0)
     parser.add_argument("--batch", type=int, default=1024)
+    parser.add_argument("--clip-norms", nargs="+", type=float, default=CLIP_NORMS)
     parser.add_argument("--seeds", type=int, default=3, help="private fits of each")
     parser.add_argument("--kept", type=Path, help="what the recipe found, to go on")
     parser.add_argument("--out", type=Path)

@@ -50,6 +50,9 @@ def main() -> None:
     draw_map(values[args.metric], args.clip_norms, args.rates, ax)
     ax.set_title(args.metric, loc="left")
     figure.savefig(args.out, dpi=150)
+    print(f"{args.metric}, by rate {' '.join(f'{rate:g}' for rate in args.rates)}")
+    for norm, row in zip(args.clip_norms, values[args.metric], strict=True):
+        print(f"clip norm {norm:g}: {' '.join(f'{value:.3f}' for value in row)}")
     print(f"{args.out} written")
 
 

@@ -38,6 +38,9 @@ def main() -> None:
     figure = Figure(layout="constrained")
     draw_noise(settings, figure.subplots())
     figure.savefig(args.out, dpi=150)
+    for row in settings:
+        each = f"{row.noise_per_example:.3g} for each record"
+        print(f"batch {row.batch_size}: {row.noise_multiplier:.3f}, {each}")
     print(f"{args.out} written")
 
 

@@ -37,6 +37,10 @@ def main() -> None:
     draw_confidence(report, left)
     draw_true_class(report, right)
     figure.savefig(args.out, dpi=150)
+    mean, true_class = report.confidence.mean(), report.true_class
+    print(f"accuracy {report.accuracy:.3f}, mean confidence {mean:.3f}")
+    low, high = np.mean(true_class < 0.1), np.mean(true_class > 0.9)
+    print(f"true class: below 0.1 in {low:.1%}, above 0.9 in {high:.1%} of records")
     print(f"{args.out} written")
 
 

@@ -60,4 +60,7 @@ def test_script_writes_the_map(blobs, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["ablation", str(path), *few, "--out", str(out)])
     ablation.main()
     assert out.exists()
-    assert capsys.readouterr().out == f"{out} written\n"
+    header, row, last = capsys.readouterr().out.splitlines()
+    assert header == "ece, by rate 0.1"
+    assert row.startswith("clip norm 1: 0.")
+    assert last == f"{out} written"
