@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
+from _small_sets import check_batch
 from grids import read
 
 from privfeat import DPSGDClassifier
@@ -51,6 +52,8 @@ def main() -> None:
     cells = Cells(args.out, settings_of(args))
     data = read(args)
     batches = {"independent": args.independent, "banded": args.banded}
+    for noise, sizes in batches.items():
+        check_batch(max(sizes), len(data[1]), f"--{noise}")
     rows, best = [], {}
     for noise, batch in [(n, b) for n, sizes in batches.items() for b in sizes]:
         row = [noise, f"{batch}"]

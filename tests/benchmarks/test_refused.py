@@ -56,6 +56,8 @@ def test_a_batch_needs_as_many_records(monkeypatch):
     monkeypatch.setattr(grids, "read", lambda _: DATA)
     error = refusal(grids, monkeypatch, "--grid", "rates")
     assert "--batches must be at most the number of records, got 256 for 20" in error
+    monkeypatch.setattr(banded, "read", lambda _: DATA)
+    assert "--independent must" in refusal(banded, monkeypatch)
     monkeypatch.setattr(gradient_norms, "read", lambda _: DATA)
     assert "--batch must" in refusal(gradient_norms, monkeypatch)
 

@@ -52,6 +52,7 @@ def test_sanity_asks_no_regressor_for_what_many_have(run):
     assert "pattern of all users" not in out
 
 
+@pytest.mark.slow
 def test_sanity_takes_the_rate_that_its_message_names(fails, run):
     few = ("sanity", "--estimator", "DPFC", "--n-users", 100, "--n-fits", 2, "--quiet")
     error = fails(*few, "--epsilon", 1)
