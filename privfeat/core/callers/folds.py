@@ -58,8 +58,8 @@ _AROUND_FOLDS = (
 # What to do instead of what takes no folds, or whose folds are not all that it needs.
 _INSTEAD = {
     "sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart.",
-    "mlflow.sklearn": "MLflow's autologging writes exact scores on the records of a fit "
-    "into its run: call mlflow.sklearn.autolog(disable=True).",
+    "mlflow.sklearn": "MLflow's autologging writes exact scores on the records of a "
+    "fit into its run: call mlflow.sklearn.autolog(disable=True).",
 }
 _UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator without it."
 _LEARN_NOTHING = (
