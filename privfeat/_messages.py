@@ -16,6 +16,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._names import A_RECORD, may_be_a_record
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -188,7 +190,7 @@ def check_columns(**tables: Any) -> list[list[Any]]:
 
     TypeError for a column of dates, which would become numbers unnoticed; the message
     names it, as names are part of the public schema. Also for what `refuse_masked`
-    refuses.
+    refuses. ValueError for names that may be a record (`may_be_a_record`).
     """
     refuse_masked(*tables.values())
     names = []
@@ -196,6 +198,8 @@ def check_columns(**tables: Any) -> list[list[Any]]:
         columns, dates = without_data(_columns_of, table)
         if dates is not None:
             raise TypeError(f"{name} must hold numbers, got dates{dates}. {_OF_DATES}")
+        if columns and may_be_a_record(columns):
+            raise ValueError(f"{name} must have names of columns, got {A_RECORD}")
         names.append(columns)
     return names
 

@@ -162,12 +162,11 @@ def _count_classes(args: Namespace, train: "Rows") -> int:
     """Return the number of classes, which the labels themselves must not tell."""
     names, multilabel = train.class_names, train.y.ndim == 2
     n_columns = train.y.shape[1] if multilabel else None
-    n_classes = n_columns if names is None else len(names)
-    n_classes = args.n_classes if n_classes is None else n_classes
+    n_classes = args.n_classes if names is None else len(names)
     if n_classes is None:
         raise CommandError(
-            f"{args.train} names no classes, and to read them from the labels would "
-            "not be private. Pass --n-classes."
+            f"{args.train} names no classes, and to read them from the labels, or from "
+            "their columns, would not be private. Pass --n-classes."
         )
     if args.n_classes not in (None, n_classes):
         raise CommandError(
@@ -176,8 +175,8 @@ def _count_classes(args: Namespace, train: "Rows") -> int:
         )
     if n_columns not in (None, n_classes):
         raise CommandError(
-            f"{args.train} must have labels of {n_classes} columns, as it names "
-            f"classes, got {n_columns}."
+            f"{args.train} must have labels of {n_classes} columns, one for each "
+            f"class, got {n_columns}."
         )
     if not (multilabel or n_classes > 1):
         raise CommandError(f"there must be at least 2 classes, got {n_classes}.")

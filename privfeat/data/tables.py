@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privfeat._checks import require
 from privfeat._messages import array_of, without_data
-from privfeat.data.rounding import may_be_rounded
+from privfeat.data.rounding import as_read, may_be_rounded
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part
@@ -282,7 +282,7 @@ def column_values(given: Any, *, exact: bool) -> NDArray[Any]:
     are floats here, and no category.
     """
     if exact and may_be_rounded(given):
-        return np.asarray(given.to_numpy(np.float64, na_value=np.nan))
+        return np.asarray(as_read(given))
     if not exact or isinstance(given.dtype, np.dtype):
         return array_of(given)
     pandas = hasattr(given, "iloc")

@@ -148,6 +148,12 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
+def check_exact(groups: Any) -> None:
+    """Raise ValueError for a column of users in which two may have become one."""
+    if may_be_rounded(groups):
+        raise ValueError(ROUNDED)
+
+
 def ids_of(groups: Any) -> NDArray[Any]:
     """Return the users of records as integers as given, or as names by `user_of`.
 
@@ -159,8 +165,7 @@ def ids_of(groups: Any) -> NDArray[Any]:
     or a set, whose keys would pass for users of one record each. ValueError as for
     `named`, and for the numbers that stand for a missing user.
     """
-    if may_be_rounded(groups):
-        raise ValueError(ROUNDED)
+    check_exact(groups)
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
         if groups.dtype.kind in "iu":

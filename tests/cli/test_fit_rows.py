@@ -49,15 +49,17 @@ def test_fit_and_predict_take_several_labels_a_row(run, multilabel, tmp_path):
     assert lines[1] == ",".join(map(str, [0, *first]))
 
 
-def test_fit_reads_the_number_of_labels_from_their_columns(run, fails, tmp_path):
+def test_fit_asks_for_the_number_of_labels(run, fails, tmp_path):
     X, y = make_split(60, 0)
     indicators = np.eye(4, dtype=np.uint8)[y]
     path = tmp_path / "bare.h5"
     write_features(path, {"train": (X, indicators), "test": make_split(60, 1)})
-    assert run(*fit_arguments(path, tmp_path / "m"))[0] == 0
+    assert "Pass --n-classes" in fails(*fit_arguments(path, tmp_path / "m"))
+    right = fit_arguments(path, tmp_path / "m", "--n-classes", "4")
+    assert run(*right)[0] == 0
     assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3]
     wrong = fit_arguments(path, tmp_path / "n", "--n-classes", "5")
-    assert "must be the 4 classes" in fails(*wrong)
+    assert "must have labels of 5 columns" in fails(*wrong)
     other = fit_arguments(
         path, tmp_path / "n", "--test", f"{path}:test", "--test-is-public"
     )

@@ -145,3 +145,34 @@ def test_write_features_refuses_names_out_of_the_list(tmp_path, label):
     with pytest.raises(ValueError, match="by a public list of them"):
         write_features(tmp_path / "a.h5", {"train": (np.eye(2), ["a", "b"])})
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [(["1", "2", "x"], [1, 2, 1]), (["true", "false"], [True, False, True])],
+)
+def test_numbers_are_no_places_where_names_are_numbers(tmp_path, names, labels):
+    """A reader makes numbers of the codes "1" and "2", unless one record has "x"."""
+    with pytest.raises(ValueError, match="the name or the place"):
+        write_features(tmp_path / "a.h5", {"t": (np.eye(3), labels)}, class_names=names)
+    texts = [str(label).lower() for label in labels]
+    write_features(tmp_path / "a.h5", {"t": (np.eye(3), texts)}, class_names=names)
+    assert open_features(tmp_path / "a.h5")["t"].y.tolist() == [0, 1, 0]
+    for own in (["0", "1", "2"], ["a", "b", "c"]):
+        write_features(
+            tmp_path / "b.h5",
+            {"t": (np.eye(3), [2, 0, 1])},
+            class_names=own,
+            overwrite=True,
+        )
+
+
+def test_users_that_a_reader_may_have_rounded_are_not_stored(tmp_path):
+    users = pd.Series([2**53, 5, 6])
+    splits = {"t": (np.eye(3), [0, 1, 0], users)}
+    with pytest.raises(ValueError, match="Read their column as text"):
+        write_features(tmp_path / "a.h5", splits)
+    with FeatureWriter(tmp_path / "b.h5", n_features=3) as writer:
+        with pytest.raises(ValueError, match="Read their column as text"):
+            writer.append("t", np.eye(3), [0, 1, 0], groups=users)
+        writer.append("t", np.eye(3), [0, 1, 0], groups=users.to_numpy())

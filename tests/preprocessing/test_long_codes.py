@@ -98,7 +98,12 @@ def test_long_whole_numbers_of_pandas_are_no_codes(dtype):
     assert int(exact["code"][0]) != int(rounded["code"][0])
     said = {"kind": "category", "categories": [LONG, "A"], "unseen": "neutral"}
     columns = PublicColumns({"code": said})
-    for table in (exact, rounded):
+    for table in (
+        exact,
+        rounded,
+        rounded.astype("category"),
+        rounded.astype(object),
+    ):
         with pytest.raises(TypeError, match="and more as texts"):
             columns.fit_transform(table)
         for users in (table["code"], table["code"].array):

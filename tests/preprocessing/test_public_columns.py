@@ -276,7 +276,7 @@ def test_one_error_names_all_columns_with_refused_values():
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("form", ["Int64", "category", "polars"])
+@pytest.mark.parametrize("form", ["string", "category", "polars"])
 def test_long_codes_beside_a_gap_stay_what_the_table_has(form):
     """NumPy would make floats of them, in which both are one."""
     codes = [32506021000036107, 32506021000036108, None]
@@ -284,7 +284,8 @@ def test_long_codes_beside_a_gap_stay_what_the_table_has(form):
     if form == "polars":
         table = pytest.importorskip("polars").DataFrame({"a": codes})
     else:
-        table = pd.DataFrame({"a": pd.array(codes, dtype="Int64")})
+        texts = [str(code) if code else None for code in codes]
+        table = pd.DataFrame({"a": pd.array(texts, dtype="string")})
         table = table.astype({"a": form})
     found = PublicColumns({"a": category}).fit_transform(table)
     assert found.tolist() == [[1, 0], [0, 1], [0, 0]]

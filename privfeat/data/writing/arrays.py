@@ -13,6 +13,7 @@ from privfeat._checks import check_class_names, check_order
 from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
 from privfeat.data.schema import WITHOUT_DUPLICATES
+from privfeat.data.users import check_exact
 from privfeat.data.writing.columns import numbered
 from privfeat.data.writing.writer import FeatureWriter
 
@@ -35,9 +36,9 @@ def write_features(
     path : str or path-like
         The file to write.
     splits : mapping of str to (features, labels) or (features, labels, groups)
-        Features of shape (n, d); labels (n,) int, or names that are among
-        ``class_names``, or (n, m) of zeros and ones; groups (n,) int, the user that
-        each row belongs to.
+        Features of shape (n, d); labels (n,) int, places in ``class_names``, or texts
+        out of it, which alone will do where names are numbers at other places; or (n,
+        m) of zeros and ones; groups (n,) int, the user that each row belongs to.
     class_names : sequence of str, optional
         Names of the classes in the order of the labels. Public: all that there can be.
     metadata : mapping of str to JSON-like value
@@ -68,6 +69,7 @@ def write_features(
         check_columns(features=split[0])
         check_order("labels", split[1], split[0])
         if len(split) == 3:
+            check_exact(split[2])
             check_order("groups", split[2], *split[:2])
         elif getattr(split[0], "has_groups", False) is True:
             warn(

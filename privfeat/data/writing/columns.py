@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
-from privfeat.data.users import ids_of
+from privfeat.data.users import check_exact, ids_of
 
 
 def numbered(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
@@ -19,10 +19,21 @@ def numbered(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
     ``pandas.factorize`` follow the first records, and with the only record of a class
     all later ones of ``LabelEncoder`` move.
 
-    ValueError if a label is none of the names.
+    ValueError if a label is none of the names, or a number where a name reads as one
+    that is not its place: a reader makes numbers of codes unless one record has a word.
     """
     array = array_of(labels)
-    if class_names is None or array.ndim != 1 or array.dtype.kind not in "OTU":
+    if class_names is None or array.ndim != 1:
+        return labels
+    if array.dtype.kind not in "OTU":
+        apart = {n for i, n in enumerate(class_names) if n.strip() != str(i)}
+        words = {"true", "false"} if array.dtype.kind == "b" else set()
+        if any(name.strip().lower() in words or _is_number(name) for name in apart):
+            raise ValueError(
+                "labels must be texts where class_names are numbers or truth values, "
+                "got another type: 1 may be the name or the place. Read their column "
+                "as text, by dtype=str."
+            )
         return labels
     places: dict[str | None, int] = {n: i for i, n in enumerate(class_names)}
     names = (label if isinstance(label, str) else None for label in array.tolist())
@@ -33,6 +44,14 @@ def numbered(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
             "possible name."
         )
     return found
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def as_columns(
@@ -50,6 +69,7 @@ def as_columns(
     Messages hold no data.
     """
     check_columns(features=features)
+    check_exact(groups)
     check_order("labels", labels, features)
     check_order("groups", groups, features, labels)
     rows = array_of(features)
