@@ -8,7 +8,8 @@
 # make test-shapes  the tests again, with every array shape checked while running
 # make docs         the site, in site/, without network; runs the gallery; fails on a warning or a dead link
 # make screenshots  the pictures of terminal and report in docs/screenshots (Chromium, as above)
-# make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one)
+# make gpu          what an accelerator does, in ten minutes; installs nothing (PYTHON=... to choose one).
+#                   With IMAGES=... WEIGHTS=... also frozen groups by batch and epochs, for days; FROZEN='--epochs 10' for fewer
 # make coverage     the tests of the audited files, which must reach every branch of them (PostgreSQL's if it is installed)
 # make mutation     change privfeat/core bit by bit: a test must fail each time (hours)
 # make clean        remove what these targets made, the environment included
@@ -86,8 +87,12 @@ docs: $(FULL_STAMP)
 screenshots: $(BROWSER_STAMP)
 	PYTHONPATH=. $(BIN)/python docs/screenshots.py
 
+GPU_PYTHON = $(or $(PYTHON),$(wildcard $(BIN)/python),python3)
 gpu:
-	$(or $(PYTHON),$(wildcard $(BIN)/python),python3) benchmarks/gpu.py --out benchmarks/results/gpu.json
+	$(GPU_PYTHON) benchmarks/gpu.py --out benchmarks/results/gpu.json
+ifdef IMAGES
+	$(GPU_PYTHON) benchmarks/frozen.py $(IMAGES) --weights $(WEIGHTS) --out benchmarks/results/frozen.json $(FROZEN)
+endif
 
 # Every branch of the files that privfeat/core/README.md lists, slow tests of them included:
 # those that start processes of their own hold branches that one process never sees.

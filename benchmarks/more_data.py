@@ -16,6 +16,7 @@ from statistics import fmean, stdev
 
 import numpy as np
 from _results import keep_tables, markdown_table, write_json
+from _small_sets import check_batch
 
 from privfeat import DPFC, DPSGDClassifier, open_features
 from privfeat._messages import without_warnings
@@ -46,6 +47,12 @@ def main() -> None:
     )
     order = np.random.default_rng(0).permutation(len(X))
     X, y, classes = X[order], y[order], range(int(y.max()) + 1)
+    check_batch(args.batch_size, min(args.sizes), "--batch-size")
+    if max(args.sizes) > len(X):
+        raise SystemExit(
+            f"--sizes must be at most the rows of the file, got {max(args.sizes)} for "
+            f"{len(X)}."
+        )
     least, found = args.sizes[0], []
     for size in args.sizes:
         data = X[:size], y[:size], X_test, y_test
@@ -129,8 +136,9 @@ def scores(
 
 
 def cell(values: list[float]) -> str:
-    """Return mean and standard deviation in per cent."""
-    return f"{100 * fmean(values):.1f} ± {100 * stdev(values):.1f}"
+    """Return mean and standard deviation in per cent; one fit has none."""
+    mean = f"{100 * fmean(values):.1f}"
+    return f"{mean} ± {100 * stdev(values):.1f}" if len(values) > 1 else mean
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _results import Cells, keep_tables, markdown_table, settings_of
+from _results import Cells, keep_tables, markdown_table, require, settings_of
 from dpsgd_accuracy import Data, percent, read_images
 
 from privfeat import DPSGDClassifier
@@ -43,6 +43,7 @@ _CONFIRMED = 3  # settings that are tried with another seed
 def main() -> None:
     """Print the tables."""
     args = parse()
+    require("opacus", "to compare with")
     warnings.simplefilter("ignore")
     cells = Cells(args.out, settings_of(args, *CHOICES))
     data = read_images(args.images, args.size, args.records)
@@ -284,8 +285,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epsilons", nargs="+", type=float, default=[2, 8])
     parser.add_argument("--delta", type=float, default=1e-5)
     tuning = parser.add_argument_group("opacus").add_argument
-    rates = [0.1, 0.3, 1.0, 3.0]
-    tuning("--sgd-rates", nargs="+", type=float, default=rates)
+    tuning("--sgd-rates", nargs="+", type=float, default=[0.1, 0.3, 1.0, 3.0])
     tuning("--adam-rates", nargs="+", type=float, default=[1e-3, 3e-3, 1e-2, 3e-2])
     tuning("--clip-norms", nargs="+", type=float, default=[0.1, 1.0])
     tuning("--batches", nargs="*", type=int, default=[250, 1000], help="beside 500")

@@ -3,7 +3,8 @@
 There are two tests, on data that the command makes. Random labels: a fit may remember
 no more of them than its stated cost allows. Noise images with a patch: it must not
 learn the patch of one user's images, and a classifier should learn one that many have
-(van der Veen et al. 2018). A correct fit fails at most once in 1,000 runs. For example
+(van der Veen et al. 2018). A correct fit fails at most once in 1,000 runs, unless
+--rate says otherwise. For example
 
     privfeat sanity --estimator DPLeastSquares --epsilon 1
 """
@@ -33,6 +34,8 @@ def add_parser(verbs: Any) -> None:
     add("--n-samples", type=int, default=100, help=n_samples)
     add("--n-patterns", type=int, default=1, help="patterns of a fit (default 1)")
     add("--n-fits", type=int, help="fits of each test (default 30 and 10)")
+    rate = "false alarms of each of the two that must pass (default 0.0005)"
+    add("--rate", type=float, default=5e-4, help=rate)
     search = "find the smallest noise multiplier that passes the random labels"
     add("--smallest-noise", action="store_true", help=search)
     add("--plots", metavar="FOLDER", help="write a PNG of each test")
@@ -50,7 +53,7 @@ def run(args: Namespace) -> None:
     params, basis = estimators.parameters(args), estimators.load_tested(args)
     estimator = estimators.make_estimator(basis, params)
     # two tests must not fail: together at most once in 1,000 runs of a correct fit
-    rates: dict[str, Any] = {"rate": 5e-4} | options.given(args, ("n_fits",))
+    rates: dict[str, Any] = {"rate": args.rate} | options.given(args, ("n_fits",))
     of_labels: dict[str, Any] = {"n_samples": args.n_samples}
     of_images: dict[str, Any] = {"n_users": args.n_users, "n_patterns": args.n_patterns}
     shape = estimators.shape_of_image(args, basis)

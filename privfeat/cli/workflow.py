@@ -5,7 +5,8 @@ with the same estimator and budget; with --data a network, and `train` for `fit`
 in DIR what each prints (the workflow of van der Veen et al. 2018, Section 3). The tests
 of the estimator, on synthetic rows, come before the fit, so that a fault costs no
 budget. The same command goes on where it was stopped: a network from its checkpoints,
-for the same charge. For example
+for the same charge. With --smallest-noise `sanity` also searches the least noise that
+passes, as they do: compare it with the noise of `plan`. For example
 
     privfeat workflow results --train private.h5:train --test public.h5:test
     --test-is-public --n 5000 --epsilon 1 --ledger private.ledger --dataset photos
@@ -78,6 +79,8 @@ def add_parser(verbs: Any) -> None:
     size = "with --groups, or --users of a table: so many records of a user count"
     add("--max-group-size", type=int, help=size)
     add("--n-fits", type=int, help="fits of each `sanity` test (default 30 and 10)")
+    search = "let `sanity` find the smallest noise that passes its random labels too"
+    add("--smallest-noise", action="store_true", help=search)
     options.add_groups(parser)
     tables.add_columns(parser)
     options.add_ledger(parser)
@@ -103,7 +106,7 @@ def run(args: Namespace) -> None:
         _check_options(args, folder)
         model, found = folder / "model", folder / "audit.json"
         _step(folder / "plan.txt", plan, *given.plan, *budget)
-        fits = words_of(args, "n_fits")
+        fits = [*words_of(args, "n_fits"), *flags_of(args, "smallest_noise")]
         _step(folder / "sanity.txt", sanity, *given.sanity, *tested, *fits)
         _step(folder / "audit.txt", audit, *given.audit, *tested, "--out", found)
         charged = words_of(args, "ledger", "dataset")
@@ -217,8 +220,9 @@ def _check_options(args: Namespace, folder: Path) -> None:
     """Refuse a folder of another workflow: its files would be mixed up."""
     left_out = {"run", "quiet", "debug", "who", *(() if args.data else _OF_IMAGES)}
     kept = {k: v for k, v in vars(args).items() if k not in left_out}
-    if not args.test_is_public:  # folders of earlier releases have none
-        del kept["test_is_public"]
+    for name in ("test_is_public", "smallest_noise"):
+        if not kept[name]:  # folders of earlier releases have none
+            del kept[name]
     ledger = files.open_ledger(args)
     # by its name: a URL may hold a password
     kept["ledger"] = None if ledger is None else ledger.budget.uid

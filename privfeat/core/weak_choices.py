@@ -19,8 +19,9 @@ def warn_of_weak_choices(
         warn(f"epsilon should be {most}, got {cost.epsilon:.6g}.")
     if private and classes_read:
         warn(
-            "classes=None reads the set of labels from y and treats it as public. "
-            "Pass classes= to keep a rare label from showing."
+            "classes=None reads the set of labels from y, or from the columns of an "
+            "indicator matrix, and treats it as public. Pass classes= to keep a rare "
+            "label from showing."
         )
     if private and cost.seeded:
         warn(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from privfeat._checks import require
 from privfeat._messages import array_of, without_data
+from privfeat.data.rounding import may_be_rounded
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
 _ROWS = 2**15  # of a part
@@ -277,8 +278,11 @@ def column_values(given: Any, *, exact: bool) -> NDArray[Any]:
     """Return the values of one column of a table.
 
     Exact ones where the table has them: beside a gap NumPy makes floats of whole
-    numbers, which round codes of 2**53 and more.
+    numbers, which round codes of 2**53 and more. Those that a reader may have rounded
+    are floats here, and no category.
     """
+    if exact and may_be_rounded(given):
+        return np.asarray(given.to_numpy(np.float64, na_value=np.nan))
     if not exact or isinstance(given.dtype, np.dtype):
         return array_of(given)
     pandas = hasattr(given, "iloc")

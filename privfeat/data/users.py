@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import list_of, without_data
+from privfeat.data.rounding import EXACT, may_be_rounded
 from privfeat.data.tables import csv_header, csv_parts
 
 COLUMNS = ("file", "user")
@@ -44,10 +45,10 @@ _WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
 # As programs shorten numbers. Digits that are cut off make one name of several, and
 # "1e+05" is a second name of 100000; a code such as "1e05" is neither.
 _SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+([.,]\d*e\+?|e\+)\d+", re.IGNORECASE)
-_EXACT = 2**53  # from there on, floats stand for several whole numbers
 ROUNDED = (
     "groups must name users as their table has them, got a number that a program has "
-    "shortened, such as 1.1e+17: it may be of several users. Read their column as text."
+    "shortened, such as 1.1e+17, or may have rounded, as a reader of tables does from "
+    "2**53 on: it may be of several users. Read their column as text, by dtype=str."
 )
 # Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
 _UNSEEN = re.compile(
@@ -122,7 +123,7 @@ def user_of(text: str | bytes) -> str:
     spaced = " ".join(drawn.replace(_BRAILLE_SPACE, " ").split())
     name = unicodedata.normalize("NFKC", spaced)  # parts that met
     whole = _WHOLE.fullmatch(name)
-    long = whole and whole[3] and float(whole[2]) >= _EXACT
+    long = whole and whole[3] and float(whole[2]) >= EXACT
     if long or _SHORTENED.fullmatch(name):
         raise ValueError(ROUNDED)
     if whole:
@@ -158,6 +159,8 @@ def ids_of(groups: Any) -> NDArray[Any]:
     or a set, whose keys would pass for users of one record each. ValueError as for
     `named`, and for the numbers that stand for a missing user.
     """
+    if may_be_rounded(groups):
+        raise ValueError(ROUNDED)
     masked = isinstance(groups, np.ma.MaskedArray)  # lists have None for what is
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and not masked:
         if groups.dtype.kind in "iu":

@@ -240,7 +240,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
             n_outputs=shape.n_outputs,
             fitted={"classes_": labels.classes, "multilabel_": labels.multilabel},
             public=(f"the set of {n_classes} classes ({source})", *known),
-            classes_read=source == "read from y",
+            classes_read=self.classes is None,
             shape=shape,
             queries=queries,
             budget_split=split,

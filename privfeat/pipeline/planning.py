@@ -114,10 +114,8 @@ def labels_of(last: Step, y: Any, *, multilabel: bool = False) -> KnownLabels | 
         given,
         getattr(last.estimator, "max_labels", None),
     )
-    read = given is None and not found.multilabel  # columns of a matrix are public
-    return KnownLabels(
-        found.classes if given is None else given, found.multilabel, read
-    )
+    read = given is None
+    return KnownLabels(found.classes if read else given, found.multilabel, read)
 
 
 def reads_classes(last: Step, labels: KnownLabels | None) -> bool:

@@ -36,8 +36,8 @@ _RULES = {
     "boolean": "true and false, yes and no, or 1 and 0",
     "category": "texts or numbers, as they are declared: codes such as 007 as texts "
     "(pass dtype=str to read_csv), with no gaps beside a category such as NA (pass "
-    "keep_default_na=False), and codes of 2**53 and more not as floats, which "
-    "one gap makes of a column of whole numbers",
+    "keep_default_na=False), and codes of 2**53 and more as texts: one gap, or one "
+    "5.0, makes floats of a column of whole numbers",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}
@@ -206,17 +206,21 @@ def _refuse_numbers(column: Column, values: list[Any]) -> None:
     has a letter. So numbers are refused where a text is declared that no number is
     written as, such as 007 or True, and so are texts that are not declared but read as
     the number of one that is. Some make gaps of "NA" and the like in columns of numbers
-    alone: so gaps are refused where one of these is declared.
+    alone: so gaps are refused where one of these is declared. They make truth values
+    of a column of TRUE and FALSE alone, which they write as True and False: so a truth
+    word that is declared in other capitals is refused.
     """
     known = {*column.categories, *column.texts}
     marks = any(map(reads_as_gap, column.categories))
     numbers = {*map(as_number, known)}
+    truths = {text.lower() for text in known if is_truth_word(text)}
     # beside numbers NumPy makes 1.0 of True, and "True" of it beside a text
     coded = any(as_number(text) != text or is_truth_word(text) for text in known)
     for value in values:
         if isinstance(value, str):
             name = category_of(value)
-            if name not in known and as_number(name) in numbers:
+            alike = as_number(name) in numbers or name.lower() in truths
+            if alike and name not in known:
                 raise TypeError("not as declared")
         elif coded and _is_number(value) and value == value:
             raise TypeError("a number")

@@ -16,6 +16,7 @@ from privfeat._messages import list_of, without_data
 from privfeat.core.callers.folds import covered_rows, uncovered_choice
 from privfeat.core.callers.stack import callers, rows_of_callers
 from privfeat.core.noise.keys import KeyStream
+from privfeat.data.rounding import may_be_rounded
 from privfeat.data.users import ROUNDED, user_of
 from privfeat.estimation.inputs import check_given
 from privfeat.selection.ahead import look_ahead
@@ -155,6 +156,8 @@ class HashKFold(BaseCrossValidator):
                 "X must have sorted rows, and one entry in each place, got other "
                 "sparse rows. Call X.sum_duplicates() before."
             )
+        if may_be_rounded(groups):
+            raise ValueError(ROUNDED)
         ids = range(n_samples) if groups is None else list_of("groups", groups)
         if len(ids) != n_samples:
             raise ValueError(

@@ -12,6 +12,7 @@ sys.path += [str(BENCHMARKS), str(BENCHMARKS / "figures")]
 
 # They guard figures, not fits: slow, but for those that are quick.
 QUICK = ("test_cells.py", "test_results.py", "test_processes.py")
+QUICK += ("test_backbones.py", "test_defaults.py", "test_refused.py")
 
 
 def pytest_collection_modifyitems(items):

@@ -50,3 +50,12 @@ def test_sanity_asks_no_regressor_for_what_many_have(run):
     assert status == 0
     assert "pattern of one user: pass" in out
     assert "pattern of all users" not in out
+
+
+@pytest.mark.slow
+def test_sanity_takes_the_rate_that_its_message_names(fails, run):
+    few = ("sanity", "--estimator", "DPFC", "--n-users", 100, "--n-fits", 2, "--quiet")
+    error = fails(*few, "--epsilon", 1)
+    assert "rate must leave a test that can fail, got 0.0005 for 2 fits" in error
+    assert "Pass a larger rate, more fits, or a smaller epsilon" in error
+    assert run(*few, "--epsilon", 1, "--rate", 0.05)[0] == 0

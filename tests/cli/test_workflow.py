@@ -18,13 +18,15 @@ def test_a_workflow_makes_everything_and_goes_on(run, fails, features, tmp_path)
     pytest.importorskip("jax_privacy")
     pytest.importorskip("jinja2")
     folder = tmp_path / "results"
-    assert run(*command(folder, features))[0] == 0
+    assert run(*command(folder, features, "--smallest-noise"))[0] == 0
     names = {path.name for path in folder.iterdir()}
     texts = {f"{name}.txt" for name in ("plan", "sanity", "audit", "fit")}
     made = {"audit.json", "calibration.json", "card.md", "model", "report.html"}
     assert names == texts | made | {"workflow.json"}
     assert "noise of every release" in (folder / "plan.txt").read_text()
-    assert "random labels: pass" in (folder / "sanity.txt").read_text()
+    told = (folder / "sanity.txt").read_text()
+    assert "random labels: pass" in told
+    assert "smallest noise multiplier that passes: " in told
     found = json.loads((folder / "calibration.json").read_text())
     assert found["after"]["nll"] <= found["before"]["nll"]
     assert persistence.load_statement(folder / "model").epsilon == 5.0
@@ -33,12 +35,12 @@ def test_a_workflow_makes_everything_and_goes_on(run, fails, features, tmp_path)
     (folder / "audit.txt").unlink()
     (folder / "report.html").unlink()
     before = (folder / "model" / "model.json").read_bytes()
-    status, out, _ = run(*command(folder, features))
+    status, out, _ = run(*command(folder, features, "--smallest-noise"))
     assert status == 0
     assert out.count("done before") == 3
     assert (folder / "report.html").exists()
     assert (folder / "model" / "model.json").read_bytes() == before
-    assert "with these options" in fails(*command(folder, features, "--delta", 1e-6))
+    assert "with these options" in fails(*command(folder, features))
 
 
 def test_a_workflow_spends_nothing_where_a_test_fails(

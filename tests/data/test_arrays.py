@@ -123,3 +123,25 @@ def test_users_that_a_fit_would_refuse_are_not_written(tmp_path, user):
     groups = np.array([1, user], kind)
     with pytest.raises(ValueError, match="groups must"):
         write_features(tmp_path / "f.h5", {"train": (np.eye(2), [0, 1], groups)})
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_write_features_numbers_names_by_the_list_of_all(tmp_path, kind):
+    """One record more, of a class that no other has, moves no other label."""
+    names, labels = ("a", "b", "c"), ["c", "a", "c"]
+    for more in ([], ["b"]):
+        y = kind([*labels, *more])
+        path = tmp_path / f"{len(y)}.h5"
+        write_features(path, {"train": (np.eye(len(y)), y)}, class_names=names)
+        assert open_features(path)["train"].y[:3].tolist() == [2, 0, 2]
+
+
+@pytest.mark.parametrize("label", ["d", None, 1])
+def test_write_features_refuses_names_out_of_the_list(tmp_path, label):
+    y = np.array(["a", label], object)
+    with pytest.raises(ValueError, match="every possible name") as refused:
+        write_features(tmp_path / "a.h5", {"t": (np.eye(2), y)}, class_names=["a"])
+    assert "'d'" not in str(refused.value)
+    with pytest.raises(ValueError, match="by a public list of them"):
+        write_features(tmp_path / "a.h5", {"train": (np.eye(2), ["a", "b"])})
+    assert not any(tmp_path.iterdir())

@@ -17,6 +17,7 @@ from privfeat import (
     open_features,
 )
 from privfeat.data import write_features
+from privfeat.exceptions import PrivacyWarning
 from privfeat.persistence import load, save
 from tests import reference
 from tests.linear.conftest import ESTIMATORS, indicators
@@ -174,10 +175,14 @@ def test_fit_keeps_the_order_of_the_columns(estimator, several_labels):
     np.testing.assert_array_equal(clf.coef_, unnamed.coef_)
 
 
-def test_fit_does_not_warn_of_public_columns(estimator, several_labels):
+def test_fit_warns_of_columns_that_are_read(estimator, several_labels):
+    """The columns of scikit-learn's MultiLabelBinarizer are the labels that occur."""
     X, Y, _ = several_labels
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        named = estimator(max_labels=2, classes=range(3)).fit(X, Y)
+    assert named.privacy_.public[1] == "the set of 3 classes (given)"
+    with pytest.warns(PrivacyWarning, match="columns of an indicator matrix"):
         clf = estimator(max_labels=2).fit(X, Y)
     assert clf.privacy_.public[1:3] == (
         "the set of 3 classes (columns of y)",

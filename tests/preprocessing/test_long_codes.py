@@ -1,12 +1,14 @@
 """Codes of 2**53 and more, of which a gap in their column makes rounded floats."""
 
 from decimal import Decimal
+from io import StringIO
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from privfeat import PublicColumns
+from privfeat import HashKFold, PublicColumns
+from privfeat.data.users import ids_of
 from privfeat.preprocessing.values import outputs_of
 from tests.preprocessing.test_values import column, made, objects
 
@@ -25,7 +27,7 @@ def test_long_codes_that_a_gap_made_floats_are_refused(code, missing):
     """A column of whole numbers becomes one of floats, in which two codes are one."""
     categories = ["a", LONG - 1, 2**53]
     category = column("category", categories=categories, missing_values=missing)
-    with pytest.raises(TypeError, match="not as floats"):
+    with pytest.raises(TypeError, match="and more as texts"):
         outputs_of(category, objects(code))
 
 
@@ -82,3 +84,30 @@ def test_it_is_refused_in_the_types_of_pandas(declared, backend, gap):
         with pytest.raises(TypeError, match="got something else"):
             columns.transform(wrong.to_frame("a"))
     columns.transform(kept.to_frame("a"))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt64", "int64", "int64[pyarrow]"])
+def test_long_whole_numbers_of_pandas_are_no_codes(dtype):
+    """``read_csv`` rounds all of them for one that is written as 5.0."""
+    if "pyarrow" in dtype:
+        pytest.importorskip("pyarrow")
+    text = f"code\n{LONG}\n5.0\n"
+    exact, rounded = (
+        pd.read_csv(StringIO(part), dtype={"code": dtype}) for part in (text[:-4], text)
+    )
+    assert int(exact["code"][0]) != int(rounded["code"][0])
+    said = {"kind": "category", "categories": [LONG, "A"], "unseen": "neutral"}
+    columns = PublicColumns({"code": said})
+    for table in (exact, rounded):
+        with pytest.raises(TypeError, match="and more as texts"):
+            columns.fit_transform(table)
+        for users in (table["code"], table["code"].array):
+            with pytest.raises(ValueError, match="Read their column as text"):
+                ids_of(users)
+            with pytest.raises(ValueError, match="Read their column as text"):
+                next(HashKFold(2, key=1).split(table, groups=users))
+    text = exact["code"].astype(str)
+    assert columns.fit_transform(text.to_frame()).tolist() == [[1.0, 0.0]]
+    assert ids_of(text).tolist() == [str(LONG)]
+    short = exact.assign(code=exact["code"] - LONG + 7)
+    assert columns.fit_transform(short).tolist() == [[0.0, 0.0]]

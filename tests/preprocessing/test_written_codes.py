@@ -55,6 +55,23 @@ def test_numbers_are_refused_where_a_truth_value_is_declared(word):
         outputs_of(category, np.array([1.0, 0.0]))
 
 
+@pytest.mark.parametrize("declared", ["TRUE", "true"])
+def test_a_truth_word_in_other_capitals_is_no_other_category(declared):
+    """pandas writes True of a column of TRUE and FALSE, unless one has another word."""
+    category = column("category", categories=[declared, "unknown"], **NEUTRAL)
+    for word in ("True", "TRUE", "true"):
+        if word == declared:
+            assert made(category, word, "unknown") == [[1, 0], [0, 1]]
+        else:
+            with pytest.raises(TypeError, match="as they are declared"):
+                outputs_of(category, objects(word))
+
+
+def test_both_ways_of_a_truth_word_may_be_declared():
+    both = column("category", categories=["TRUE", "True"], **NEUTRAL)
+    assert made(both, "TRUE", "True", "no") == [[1, 0], [0, 1], [0, 0]]
+
+
 def test_a_text_is_no_number_that_is_declared():
     category = column("category", categories=[7, "A1"], **NEUTRAL)
     assert made(category, "7", 7, "7.0", "8") == [[1, 0]] * 3 + [[0, 0]]

@@ -214,7 +214,8 @@ def test_bad_records_are_refused():
             ConformalClassifier(Softmax()).fit(rows, labels)
     with pytest.raises(ValueError, match="finite"):
         ConformalClassifier(Softmax()).fit(X * np.nan, y)
-    several = DPLeastSquares(epsilon=1.0).fit(X, np.c_[y > 1, y > 2] * 1)
+    several = DPLeastSquares(epsilon=1.0, classes=range(2))
+    several.fit(X, np.c_[y > 1, y > 2] * 1)
     with pytest.raises(ValueError, match="one label a record"):
         ConformalClassifier(several).fit(X, y)
 

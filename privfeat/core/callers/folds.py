@@ -32,8 +32,8 @@ from privfeat.core.callers.stateless import (
     is_exactly,
 )
 
-# imbalanced-learn draws records by the labels of all.
-_CHOOSERS = ("sklearn", "imblearn")
+# imbalanced-learn draws records by the labels of all; MLflow scores fits on them.
+_CHOOSERS = ("sklearn", "imblearn", "mlflow")
 # Modules that pass on all rows that they were given, or none; in `multiclass` those of
 # two classes, which the label of each row decides.
 _WHOLE = (
@@ -44,6 +44,7 @@ _WHOLE = (
     "sklearn.multioutput",  # one column of targets after the other
     "sklearn.pipeline",  # what its steps make of all rows: as above
     "sklearn.utils",  # wraps methods, and sends jobs; `resample` calls no fit
+    "mlflow.utils",  # wraps methods, whether MLflow logs or not
 )
 _VALIDATION = "sklearn.model_selection._validation"
 # Functions of that module that fit on the rows in their local ``train``.
@@ -55,7 +56,11 @@ _AROUND_FOLDS = (
     "validation_curve",
 )
 # What to do instead of what takes no folds, or whose folds are not all that it needs.
-_INSTEAD = {"sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart."}
+_INSTEAD = {
+    "sklearn.calibration": "Use privfeat.TemperatureScaling, charged apart.",
+    "mlflow.sklearn": "MLflow's autologging writes exact scores on the records of a "
+    "fit into its run: call mlflow.sklearn.autolog(disable=True).",
+}
 _UNSUPPORTED = "No folds cover this, it is not supported: fit the estimator without it."
 _LEARN_NOTHING = (
     "Pass steps that learn nothing; wrap those fitted before, on public records or for "

@@ -13,6 +13,7 @@ from privfeat._checks import check_class_names, check_order
 from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
 from privfeat.data.schema import WITHOUT_DUPLICATES
+from privfeat.data.writing.columns import numbered
 from privfeat.data.writing.writer import FeatureWriter
 
 
@@ -34,10 +35,11 @@ def write_features(
     path : str or path-like
         The file to write.
     splits : mapping of str to (features, labels) or (features, labels, groups)
-        Features of shape (n, d); labels (n,) int, or (n, m) of zeros and ones; groups
-        (n,) int, the user that each row belongs to.
+        Features of shape (n, d); labels (n,) int, or names that are among
+        ``class_names``, or (n, m) of zeros and ones; groups (n,) int, the user that
+        each row belongs to.
     class_names : sequence of str, optional
-        Names of the classes in the order of the labels.
+        Names of the classes in the order of the labels. Public: all that there can be.
     metadata : mapping of str to JSON-like value
         Whatever is known of the origin of the features.
     dtype : {"float16", "float32"}, optional
@@ -73,7 +75,14 @@ def write_features(
                 "were given: fits of the new file cannot protect all rows of a user. "
                 "Pass (split.X, split.y, split.groups)."
             )
-    arrays = {name: [*map(array_of, split)] for name, split in splits.items()}
+    arrays = {
+        name: [
+            array_of(rows),
+            array_of(numbered(labels, class_names)),
+            *map(array_of, users),
+        ]
+        for name, (rows, labels, *users) in splits.items()
+    }
     if not arrays or any(columns[0].ndim != 2 for columns in arrays.values()):
         raise ValueError(
             "splits must hold at least one pair (features of shape (n, d),"

@@ -1,6 +1,7 @@
 """Convert batches to the types that a feature file stores."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,29 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
 from privfeat.data.users import ids_of
+
+
+def numbered(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
+    """Return the place of each label in ``class_names``; labels that are numbers alone.
+
+    The list is public. Numbers that are made of the labels themselves are not: those of
+    ``pandas.factorize`` follow the first records, and with the only record of a class
+    all later ones of ``LabelEncoder`` move.
+
+    ValueError if a label is none of the names.
+    """
+    array = array_of(labels)
+    if class_names is None or array.ndim != 1 or array.dtype.kind not in "OTU":
+        return labels
+    places: dict[str | None, int] = {n: i for i, n in enumerate(class_names)}
+    names = (label if isinstance(label, str) else None for label in array.tolist())
+    found = np.array([places.get(name, -1) for name in names], np.int64)
+    if (found < 0).any():
+        raise ValueError(
+            "labels must be names of class_names, got another label. Pass every "
+            "possible name."
+        )
+    return found
 
 
 def as_columns(
@@ -50,7 +74,9 @@ def as_columns(
             one_a_row and (indicator or array.ndim == 1)
         ):
             raise ValueError(
-                f"{name} must be integers, one per row, got another shape or type."
+                f"{name} must be integers, one per row, got another shape or type. "
+                "Number names by a public list of them, as write_features does with "
+                "class_names, and not by what the rows hold."
             )
         if array.dtype == np.uint64 and (array >= 2**63).any():
             raise ValueError(f"{name} must be below 2**63, got a larger number.")

@@ -153,7 +153,9 @@ class FeatureWriter:
         features : array-like of shape (m, n_features)
             Converted to ``dtype``, finite after that.
         labels : array-like of shape (m,) int, or (m, k) of zeros and ones
-            One entry per row; of rows to predict, which have none, -1.
+            One entry per row; of rows to predict, which have none, -1. Number names by
+            a public list of all classes: numbers that ``pandas.factorize`` or
+            ``LabelEncoder`` make of the labels move with single records.
         groups : array-like of shape (m,) int, optional
             The number of the user of each row, different for different users, below
             2**63; not -1, which means no user. For all rows of a split or for none.

@@ -62,7 +62,8 @@ _TEXTS = {
     classes : array-like, optional
         All possible labels, public. None, the default as in scikit-learn, reads them
         from ``y`` and warns. For an indicator matrix ``y``: the names of its columns,
-        in their order.
+        in their order. Labels may be texts: numbers that ``LabelEncoder`` or
+        ``pandas.factorize`` made of the labels move with single records.
     max_labels : int, optional
         Labels of a record that count, >= 1, where ``y`` is an indicator matrix: of a
         record with more, the first in the order of the columns. Default: all, since

@@ -52,6 +52,7 @@ def test_fits_on_folds_are_covered_by_the_mark(function):
         ("sklearn.model_selection._search", "fit"),
         ("sklearn.pipeline", "fit"),
         ("sklearn.utils", "__call__"),
+        ("mlflow.utils.autologging_utils.safety", "safe_patch_function"),
         ("sklearnlike", "choose"),
         ("own.sklearn", "choose"),
     ],
@@ -71,6 +72,7 @@ def test_what_hands_on_all_records_is_covered(module, function):
         ("sklearn.ensemble._bagging", "_parallel_build_estimators"),
         ("sklearn.ensemble._stacking", "fit"),
         ("sklearn", "fit"),
+        ("mlflow.sklearn", "fit_mlflow"),
     ],
 )
 def test_what_is_not_known_is_not_covered(module, function):
@@ -106,6 +108,7 @@ def remedy_of(*callers):
         ([("sklearn.model_selection._search", "fit")], "Pass cv"),
         ([(VALIDATION, "cross_validate")], "Pass cv"),
         ([("own.sklearn", "fit"), (VALIDATION, "validation_curve")], "Pass cv"),
+        ([("mlflow.sklearn", "fit_mlflow")], "MLflow's autologging writes exact"),
         ([(VALIDATION, "learning_curve")], "No folds cover this"),
         ([(VALIDATION, "permutation_test_score")], "No folds cover this"),
         ([("sklearn.ensemble._stacking", "_fit_and_score")], "No folds cover this"),
