@@ -25,7 +25,7 @@ from _results import Cells, keep_tables, markdown_table, settings_of
 from _small_sets import SETS, Split
 
 import privfeat
-from privfeat.analysis.metrics import CalibrationReport, report_of
+from privfeat.analysis.calibration import CalibrationReport, report_of
 
 MODELS = {"mnist5k": "sample_convnet", "cuts": "mlp", "pairs": "mlp"}
 MEASURES = ("accuracy", "nll", "ece", "mce")

@@ -30,7 +30,7 @@ from figures.batch_law import fit_batch_law
 import privfeat
 from privfeat import DPFC, DPSGDClassifier, TemperatureScaling
 from privfeat.analysis.batches import noise_by_batch_size
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 from privfeat.analysis.tan import TAN, simulate
 
 SETTINGS = ("records", "size", "model", "delta", "clip_norms", "epsilons", "n_iter")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 import privfeat
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 
 METRICS = ("accuracy", "ece", "mce", "nll", "brier")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import privfeat
-from privfeat.analysis.metrics import CalibrationReport, report_of
+from privfeat.analysis.calibration import CalibrationReport, report_of
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from privfeat import DPFC, TemperatureScaling, open_features
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 from privfeat.analysis.reliability import ReliabilityDisplay
 
 digits = open_features("quickstart/digits.h5")

@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privfeat._checks import require
-from privfeat.analysis.metrics import CalibrationReport, calibration_report, report_of
+from privfeat.analysis.calibration import (
+    CalibrationReport,
+    calibration_report,
+    report_of,
+)
 
 
 @dataclass(eq=False, repr=False)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from privfeat._checks import check_int, require
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 from privfeat.analysis.reliability import axes_or_new
 
 # Colours of Okabe & Ito, which all kinds of colour vision can distinguish.

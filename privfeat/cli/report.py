@@ -25,7 +25,7 @@ from privfeat.cli.shared.terminal import CommandError
 from privfeat.cli.shared.tested import check_public, tested_records
 
 if TYPE_CHECKING:
-    from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.analysis.calibration import CalibrationReport
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
     from privfeat.report.ledger import LedgerSummary
@@ -219,7 +219,7 @@ def _measured(
     """Return calibration and recall, or errors, on public records."""
     if args.test is None:
         return None, None, None
-    from privfeat.analysis.metrics import calibration_report
+    from privfeat.analysis.calibration import calibration_report
     from privfeat.report.evaluation import exact_errors, exact_recall
 
     X, y, _ = tested_records(args, estimator, made, public=True)

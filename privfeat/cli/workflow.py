@@ -258,7 +258,7 @@ def _step(path: Path, verb: Any, *words: Any) -> None:
 def _calibrate(given: str, test: str | None, model: Path, path: Path) -> None:
     """Write the temperature that public rows give, and what it changes on others."""
     from privfeat import TemperatureScaling, persistence
-    from privfeat.analysis.metrics import report_of
+    from privfeat.analysis.calibration import report_of
 
     made, clf = persistence.load_origin(model), persistence.load(model)
 

@@ -37,7 +37,7 @@ from privfeat.report.words import (
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from privfeat.analysis.metrics import CalibrationReport
+    from privfeat.analysis.calibration import CalibrationReport
     from privfeat.metrics.intervals import Estimate
     from privfeat.metrics.measuring import Evaluation
 

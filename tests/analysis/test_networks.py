@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("flax")
 
 from privfeat import DPSGDClassifier, TemperatureScaling
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 from privfeat.analysis.reliability import ReliabilityDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from privfeat.analysis.batches import noise_by_batch_size
-from privfeat.analysis.metrics import calibration_report
+from privfeat.analysis.calibration import calibration_report
 from privfeat.data import write_features
 
 

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from privfeat import DPLeastSquares, TemperatureScaling, compose, search_cost
 from privfeat.analysis.batches import noise_by_batch_size
-from privfeat.analysis.metrics import calibration_report
+from privfeat.analysis.calibration import calibration_report
 from privfeat.analysis.planning import expected_loss, plan
 from privfeat.analysis.tan import (
     TAN,

@@ -22,7 +22,7 @@ from privfeat import (
     audit,
 )
 from privfeat._messages import array_of, without_data
-from privfeat.analysis.metrics import calibration_report
+from privfeat.analysis.calibration import calibration_report
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
 from privfeat.networks.images.records import as_records
 from tests.networks.tiny import TINY

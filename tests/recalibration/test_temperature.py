@@ -15,7 +15,7 @@ from privfeat import (
     PrivatePipeline,
     TemperatureScaling,
 )
-from privfeat.analysis.metrics import report_of
+from privfeat.analysis.calibration import report_of
 from privfeat.exceptions import BudgetExceededError, PrivacyError, PrivacyWarning
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from privfeat.analysis.metrics import calibration_report
+from privfeat.analysis.calibration import calibration_report
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.statement.privacy_statement import PrivacyStatement

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from privfeat.analysis.metrics import calibration_report, report_of
+from privfeat.analysis.calibration import calibration_report, report_of
 
 
 def slow_ece(y, p, n_bins):
