@@ -16,9 +16,9 @@ def may_be_rounded(values: Any) -> bool:
     column tells, nor in the categories or the objects that are made of it. Arrays of
     NumPy, and tables of others, are taken as they are.
     """
-    if type(values).__module__.split(".")[0] != "pandas":
+    dtype = getattr(values, "dtype", None)  # which a table has not
+    if dtype is None or type(values).__module__.split(".")[0] != "pandas":
         return False
-    dtype = values.dtype
     if hasattr(dtype, "categories"):
         return may_be_rounded(dtype.categories)
     if dtype.kind in ("i", "u"):

@@ -141,7 +141,8 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
             missing = user is None or user != user or names[user] == ""  # NaN
-            if missing or user in _NO_NUMBERS:
+            # NaN among unsigned ones is 2**63
+            if missing or user in (*_NO_NUMBERS, 2**63):
                 raise ValueError(_NAMELESS)
     found = np.empty(len(users), object)
     found[:] = [names[user] for user in users.tolist()]
@@ -171,7 +172,6 @@ def ids_of(groups: Any) -> NDArray[Any]:
         if groups.dtype.kind in "iu":
             # a copy: which records count, and where they stand, must be of one reading
             found = np.array(groups)
-            # NaN among unsigned ones is 2**63
             if np.isin(_NO_NUMBERS, found).any() or (found == 2**63).any():
                 raise ValueError(_NAMELESS)
             return found

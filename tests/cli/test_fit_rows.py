@@ -60,9 +60,8 @@ def test_fit_asks_for_the_number_of_labels(run, fails, tmp_path):
     assert persistence.load(tmp_path / "m").classes_.tolist() == [0, 1, 2, 3]
     wrong = fit_arguments(path, tmp_path / "n", "--n-classes", "5")
     assert "must have labels of 5 columns" in fails(*wrong)
-    other = fit_arguments(
-        path, tmp_path / "n", "--test", f"{path}:test", "--test-is-public"
-    )
+    options = ("--test", f"{path}:test", "--test-is-public", "--n-classes", "4")
+    other = fit_arguments(path, tmp_path / "n", *options)
     assert "must have labels as" in fails(*other)
 
 

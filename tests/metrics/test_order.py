@@ -80,7 +80,8 @@ def test_large_codes_are_measured_as_they_are_predicted():
     """float64 makes one of two codes of 18 digits."""
     codes = [900000000000207008, 900000000000207009]
     y = np.arange(400) % 2
-    table = pd.DataFrame({"code": np.array(codes)[y], "age": np.full(400, 0.5)})
+    texts = np.array([str(code) for code in codes])[y]  # as dtype=str reads them
+    table = pd.DataFrame({"code": texts, "age": np.full(400, 0.5)})
     declared = {
         "code": {"kind": "category", "categories": codes},
         "age": {"kind": "numeric", "bounds": [0, 1]},
