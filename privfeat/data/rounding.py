@@ -16,8 +16,11 @@ def may_be_rounded(values: Any) -> bool:
     column tells, nor in the categories or the objects that are made of it. Arrays of
     NumPy, and tables of others, are taken as they are.
     """
-    dtype = getattr(values, "dtype", None)  # which a table has not
-    if dtype is None or type(values).__module__.split(".")[0] != "pandas":
+    # no attribute of an object of others is asked for: it may raise what it holds
+    if type(values).__module__.split(".")[0] != "pandas":
+        return False
+    dtype = getattr(values, "dtype", None)
+    if dtype is None:  # a table
         return False
     if hasattr(dtype, "categories"):
         return may_be_rounded(dtype.categories)
