@@ -69,7 +69,8 @@ def as_columns(
     Messages hold no data.
     """
     check_columns(features=features)
-    check_exact(groups)
+    if groups is not None:
+        check_exact(groups)
     check_order("labels", labels, features)
     check_order("groups", groups, features, labels)
     rows = array_of(features)
