@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 A_RECORD = (
-    "numbers as a record has them: the file may have no line of names. Read it with "
-    "header=None, or name the columns."
+    "numbers as a record has them: the file may have no line of names. Give it one, or "
+    "name the columns."
 )
 _FEWEST = 4  # of so many numbers hardly a record has all in order
 

@@ -126,7 +126,7 @@ RULES = {
     "privfeat/data": rule(
         ["h5py", "tqdm"],
         ours=SHARED | {"privfeat._files", "privfeat.core.callers", "privfeat.data"},
-        lazy=["PIL", "filelock", "pyarrow"],
+        lazy=["PIL", "filelock", "pandas", "pyarrow"],
     ),
     "privfeat/audit": rule(["sklearn"], ours={"privfeat"}, lazy=["matplotlib"]),
     "privfeat/cli": rule(

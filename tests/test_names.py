@@ -29,7 +29,7 @@ def test_a_record_is_no_list_of_names(names):
         lambda: DPLeastSquares(classes=[0, 1]).fit(table, [0, 1, 0, 1]),
         lambda: DPStandardScaler(bounds=[(0, 1)] * len(names)).fit(table),
     ):
-        with pytest.raises(ValueError, match="header=None") as refused:
+        with pytest.raises(ValueError, match="Give it one") as refused:
             fit()
         assert not any(name in str(refused.value) for name in names if "." in name)
 

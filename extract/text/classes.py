@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from privfeat.data.tables import read_schema, read_table
+from privfeat.data.tables.files import read_schema, table_parts
 
 from ..errors import ExtractError
 
@@ -75,7 +75,7 @@ def _read_csv(path: Path) -> list[tuple[Any, Any]]:
     """Return label and description, or None, of each row; ExtractError without them."""
     try:
         names = [name for name in _COLUMNS if name in read_schema(path)]
-        parts = list(read_table(path, names))
+        parts = list(table_parts(path, names))
     except ValueError as error:
         raise ExtractError(f"--class-names: {error}") from error
     if "label" not in names:

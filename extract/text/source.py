@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat.data.splits import CLASSES, SPLIT_NAMES
-from privfeat.data.tables import FORMATS, is_table, read_schema, read_table
+from privfeat.data.tables.files import FORMATS, is_table, read_schema, table_parts
 from privfeat.data.users import user_of
 
 from ..arguments import Options
@@ -155,7 +155,7 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
                     "columns` prints their names; a CSV file needs them in its first "
                     "line."
                 )
-        for part in read_table(path, list(names)):
+        for part in table_parts(path, list(names)):
             columns = [_texts(part[name], name) for name in options.text]
             texts += zip(*columns, strict=True)
             given = part[target] if target is not None else [None] * len(columns[0])

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import list_of, without_data
-from privfeat.data.rounding import EXACT, may_be_rounded
-from privfeat.data.tables import csv_header, csv_parts
+from privfeat.data.tables.csv_files import csv_header, csv_parts
+from privfeat.data.tables.rounding import EXACT, may_be_rounded
 
 COLUMNS = ("file", "user")
 # What programs and people write where nobody is named, signs around it left out (Nil
@@ -48,7 +48,7 @@ _SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+([.,]\d*e\+?|e\+)\d+", re.IGNORE
 ROUNDED = (
     "groups must name users as their table has them, got a number that a program has "
     "shortened, such as 1.1e+17, or may have rounded, as a reader of tables does from "
-    "2**53 on: it may be of several users. Read their column as text, by dtype=str."
+    "2**53 on: it may be of several users. Read the file by privfeat.data.read_table."
 )
 # Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
 _UNSEEN = re.compile(
@@ -138,6 +138,8 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
     names: dict[Any, Any] = {}
     for user in users.tolist():
         if user not in names:
+            if isinstance(user, float) and abs(user) >= EXACT:
+                raise ValueError(ROUNDED)
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
             missing = user is None or user != user or names[user] == ""  # NaN

@@ -34,10 +34,9 @@ _RULES = {
     "numeric": "numbers, as in 1234.5",
     "integer": "whole numbers",
     "boolean": "true and false, yes and no, or 1 and 0",
-    "category": "texts or numbers, as they are declared: codes such as 007 as texts "
-    "(pass dtype=str to read_csv), with no gaps beside a category such as NA (pass "
-    "keep_default_na=False), and codes of 2**53 and more as texts: one gap, or one "
-    "5.0, makes floats of a column of whole numbers",
+    "category": "texts or numbers, as they are declared: codes such as 007, "
+    "and those of 2**53 and more, as texts, and with no gaps beside a category such as "
+    "NA: read the file by privfeat.data.read_table, which guesses nothing",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}

@@ -1,9 +1,12 @@
 import traceback
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from privfeat.data.tables import read_schema, read_table
+from privfeat.data.tables.csv_files import objects_of
+from privfeat.data.tables.files import read_schema, table_parts
+from privfeat.data.users import named
 
 SECRET = "1234567"
 
@@ -14,7 +17,7 @@ def written(path, text, encoding="utf-8"):
 
 
 def read(path, names):
-    parts = list(read_table(path, names))
+    parts = list(table_parts(path, names))
     return {name: [v for part in parts for v in part[name].tolist()] for name in names}
 
 
@@ -28,7 +31,7 @@ def test_csv_is_read_as_texts(tmp_path):
 def test_csv_is_read_in_parts(tmp_path, monkeypatch):
     rows = "".join(f"{i}\n" for i in range(70_000))
     path = written(tmp_path / "a.csv", f"a\n{rows}")
-    parts = list(read_table(path, ["a"]))
+    parts = list(table_parts(path, ["a"]))
     assert [len(part["a"]) for part in parts] == [2**15, 2**15, 70_000 - 2**16]
     assert read(path, ["a"])["a"] == [str(i) for i in range(70_000)]
 
@@ -81,7 +84,7 @@ def test_arrays_are_columns(tmp_path):
         **{"X0": "numeric", "X1": "numeric", "n": "integer", "b": "boolean"},
         **{"t": None, "d": "date"},
     }
-    (part,) = read_table(path, ["X1", "t"])
+    (part,) = table_parts(path, ["X1", "t"])
     assert part["X1"].tolist() == [0, 1]
     assert part["t"].tolist() == ["x", "y"]
 
@@ -147,7 +150,7 @@ def test_columns_of_arrow_have_kinds_by_their_types(arrow):
 
 
 def test_columns_of_arrow_are_read_as_they_stand(arrow):
-    (part,) = read_table(arrow, list(read_schema(arrow)))
+    (part,) = table_parts(arrow, list(read_schema(arrow)))
     assert part["i"].tolist() == [2**53 + 1, None]
     assert part["whole"].dtype == np.int8
     assert part["b"].tolist() == [True, None]
@@ -199,3 +202,24 @@ def test_arrays_that_name_a_column_twice_are_refused(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.zeros((3, 2)), x0=np.ones(3))
     with pytest.raises(ValueError, match="each column once"):
         read_schema(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+@pytest.mark.parametrize("others", [[], [None]])
+def test_long_whole_numbers_of_pandas_may_be_rounded(tmp_path, suffix, others):
+    """A reader made floats of the column, if a record had 5.0, and then again these."""
+    import pyarrow
+
+    path, long = tmp_path / f"a.{suffix}", 2**53
+    frame = pd.DataFrame({"a": pd.array([7, long, *others], "Int64")})
+    getattr(frame, f"to_{suffix}")(path)
+    assert [repr(v) for v in read(path, ["a"])["a"]][:2] == ["7", repr(float(long))]
+    with pytest.raises(ValueError, match="may have rounded"):
+        named(objects_of(read(path, ["a"])["a"]))
+    table = pyarrow.table({"a": [7, long]})
+    if suffix == "parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        pyarrow.feather.write_feather(table, path)
+    assert read(path, ["a"])["a"] == [7, long]
+    assert named(objects_of(read(path, ["a"])["a"])).tolist() == [7, long]

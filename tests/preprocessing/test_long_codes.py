@@ -27,7 +27,7 @@ def test_long_codes_that_a_gap_made_floats_are_refused(code, missing):
     """A column of whole numbers becomes one of floats, in which two codes are one."""
     categories = ["a", LONG - 1, 2**53]
     category = column("category", categories=categories, missing_values=missing)
-    with pytest.raises(TypeError, match="and more as texts"):
+    with pytest.raises(TypeError, match="and more, as texts"):
         outputs_of(category, objects(code))
 
 
@@ -104,12 +104,12 @@ def test_long_whole_numbers_of_pandas_are_no_codes(dtype):
         rounded.astype("category"),
         rounded.astype(object),
     ):
-        with pytest.raises(TypeError, match="and more as texts"):
+        with pytest.raises(TypeError, match="and more, as texts"):
             columns.fit_transform(table)
         for users in (table["code"], table["code"].array):
-            with pytest.raises(ValueError, match="Read their column as text"):
+            with pytest.raises(ValueError, match="Read the file by privfeat"):
                 ids_of(users)
-            with pytest.raises(ValueError, match="Read their column as text"):
+            with pytest.raises(ValueError, match="Read the file by privfeat"):
                 next(HashKFold(2, key=1).split(table, groups=users))
     text = exact["code"].astype(str)
     assert columns.fit_transform(text.to_frame()).tolist() == [[1.0, 0.0]]

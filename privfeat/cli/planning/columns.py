@@ -27,7 +27,7 @@ def add_parser(verbs: Any) -> None:
 
 def run(args: Namespace) -> None:
     """Print the draft."""
-    from privfeat.data.tables import FORMATS, is_table, read_schema
+    from privfeat.data.tables.files import FORMATS, is_table, read_schema
     from privfeat.preprocessing import draft_columns
 
     if not is_table(args.table):
@@ -46,12 +46,12 @@ def _refuse_a_record(path: str, names: Iterable[str]) -> None:
 
     Then one of its texts is a date, or stands below it in its column as well.
     """
-    from privfeat.data.tables import read_table
+    from privfeat.data.tables.files import table_parts
 
     columns = [*names]
     repeated = any(
         name in {value.strip() for value in values}
-        for part in read_table(path, columns)
+        for part in table_parts(path, columns)
         for name, values in part.items()
     )
     if repeated or any(map(_is_date, columns)):

@@ -31,7 +31,7 @@ def open_rows(
     ``declared`` of it (`Declared.read`), and a feature file by `open_split`. With
     ``fitted_on``, by `require_like`, those of a feature file must be made like these.
     """
-    from privfeat.data.tables import FORMATS, is_table
+    from privfeat.data.tables.files import FORMATS, is_table
 
     if declared is not None and not is_table(argument):
         raise CommandError(
@@ -77,7 +77,7 @@ def open_split(
 
 def check_knows_table(argument: str, declared: "Declared | None") -> None:
     """Refuse a table for a saved model that knows no columns of one."""
-    from privfeat.data.tables import is_table
+    from privfeat.data.tables.files import is_table
 
     if declared is None and is_table(argument):
         raise CommandError(
@@ -162,7 +162,7 @@ def require_like(argument: str, fitted_on: Mapping[str, Any], name: str) -> None
 def origin(argument: str) -> dict[str, Any]:
     """Return how the features of ``FILE`` or ``FILE:SPLIT`` were made."""
     from privfeat.data import open_features
-    from privfeat.data.tables import is_table
+    from privfeat.data.tables.files import is_table
 
     if is_table(argument):
         return {}  # nothing made them

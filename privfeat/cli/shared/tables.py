@@ -123,7 +123,7 @@ class Declared:
         """
         import numpy as np
 
-        from privfeat.data.tables import read_schema, read_table
+        from privfeat.data.tables.files import read_schema, table_parts
         from privfeat.preprocessing.public_columns import check_names, features_of
         from privfeat.preprocessing.values import Refusals, numbers_of
 
@@ -141,7 +141,7 @@ class Declared:
         wanted += apart if labelled else []
         X, y, groups = [], [], []
         refusals = Refusals()
-        for part in read_table(path, wanted):
+        for part in table_parts(path, wanted):
             with refusals.kept():
                 X.append(features_of(features, part))
             if target is not None:
@@ -227,13 +227,13 @@ def declared_of(model: str, users: str | None = None) -> Declared | None:
 
 def column_of(path: str, option: str, name: str) -> list[Any]:
     """Return the values of one column of a table, as they stand."""
-    from privfeat.data.tables import read_schema, read_table
+    from privfeat.data.tables.files import read_schema, table_parts
 
     if name not in read_schema(path):
         raise CommandError(
             f"{option} must be a column of {path}, got {name!r}. Name one that it has."
         )
-    return [v for part in read_table(path, [name]) for v in part[name].tolist()]
+    return [v for part in table_parts(path, [name]) for v in part[name].tolist()]
 
 
 def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:

@@ -32,7 +32,7 @@ def numbered(labels: ArrayLike, class_names: Sequence[str] | None) -> ArrayLike:
             raise ValueError(
                 "labels must be texts where class_names are numbers or truth values, "
                 "got another type: 1 may be the name or the place. Read their column "
-                "as text, by dtype=str."
+                "as text, as privfeat.data.read_table does."
             )
         return labels
     places: dict[str | None, int] = {n: i for i, n in enumerate(class_names)}

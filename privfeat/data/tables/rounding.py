@@ -24,10 +24,15 @@ def may_be_rounded(values: Any) -> bool:
         return False
     if hasattr(dtype, "categories"):
         return may_be_rounded(dtype.categories)
-    if dtype.kind in ("i", "u"):
+    return holds_long(values)
+
+
+def holds_long(values: Any) -> bool:
+    """Return whether an array, or a column of pandas, holds such whole numbers."""
+    if values.dtype.kind in ("i", "u"):
         # missing ones count for neither
         return bool((values >= EXACT).any() or (values <= -EXACT).any())
-    return dtype.kind == "O" and any(map(_is_long, np.asarray(values, object)))
+    return values.dtype.kind == "O" and any(map(_is_long, np.asarray(values, object)))
 
 
 def as_read(values: Any) -> Any:

@@ -4,10 +4,8 @@ CSV files hold texts, and nothing turns them into numbers here: what a column ho
 said by its declaration (`privfeat.preprocessing`), and not by its values.
 """
 
-import csv
 import zipfile
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +14,17 @@ from numpy.typing import NDArray
 
 from privfeat._checks import require
 from privfeat._messages import array_of, without_data
-from privfeat.data.rounding import as_read, may_be_rounded
+from privfeat.data.tables.csv_files import (
+    CSV,
+    N_ROWS,
+    CsvForm,
+    csv_header,
+    csv_parts,
+    objects_of,
+)
+from privfeat.data.tables.rounding import as_read, holds_long, may_be_rounded
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
-_ROWS = 2**15  # of a part
-_OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _OF_DTYPES = {
     "f": "numeric",
     "i": "integer",
@@ -40,7 +44,7 @@ def is_table(path: str | Path) -> bool:
     return Path(path).suffix.lower() in FORMATS
 
 
-def read_schema(path: str | Path) -> dict[str, str | None]:
+def read_schema(path: str | Path, form: CsvForm = CSV) -> dict[str, str | None]:
     """Return the name of each column, and its kind where its type tells; no value.
 
     Kinds are those of `privfeat.preprocessing.draft_columns`; a CSV file has none.
@@ -50,7 +54,9 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
-        kinds: list[tuple[str, str | None]] = [(n, None) for n in csv_header(path)]
+        kinds: list[tuple[str, str | None]] = [
+            (n, None) for n in csv_header(path, form)
+        ]
     elif suffix == ".npz":
         found = _arrays(path).items()
         kinds = [(name, _OF_DTYPES.get(values.dtype.kind)) for name, values in found]
@@ -68,7 +74,7 @@ def read_schema(path: str | Path) -> dict[str, str | None]:
     return dict(kinds)
 
 
-def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+def table_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     """Give the values of these columns of `read_schema`, of some rows at a time.
 
     The name of the file ends in .csv (commas, UTF-8, names in the first line), .npz
@@ -90,85 +96,6 @@ def read_table(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
         yield {name: arrays[name] for name in names}
     else:
         yield from _arrow_parts(path, names)
-
-
-def csv_header(path: str | Path) -> list[str]:
-    """Return the names in the first line of a CSV file."""
-    with _opened(path) as file:
-        names, refused = _rows(csv.reader(file, strict=True), 1)
-    if refused or not names:
-        raise _no_csv(path)
-    header = [name.strip() for name in names[0]]
-    if not all(map(_is_name, header)):
-        raise ValueError(
-            f"{path} must have the names of its columns in its first line, and there "
-            "is a number, or nothing. Add them."
-        )
-    for delimiter, word in _OTHER_DELIMITERS.items():
-        if len(header) == 1 and delimiter in header[0]:
-            raise ValueError(
-                f"{path} must be separated by commas, but its first line is by {word}. "
-                "Save it with commas."
-            )
-    return header
-
-
-def _is_name(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return bool(text)
-    return False
-
-
-def csv_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
-    """Give the values of these columns of a CSV file, as `read_table` does."""
-    header = csv_header(path)
-    places = {name: header.index(name) for name in names}
-    with _opened(path) as file:
-        reader = csv.reader(file, strict=True)
-        n_lines = len(_rows(reader, 1)[0])
-        while True:
-            read, refused = _rows(reader, _ROWS)
-            n_lines += len(read)
-            rows = [row for row in read if row]  # lines without anything
-            # a quote without an end would swallow the records after it
-            refused = refused or reader.line_num != n_lines
-            if refused or any(len(row) != len(header) for row in rows):
-                raise _no_csv(path)
-            if rows:
-                yield {
-                    name: _objects([row[place] for row in rows])
-                    for name, place in places.items()
-                }
-            if len(read) < _ROWS:
-                return
-
-
-def _opened(path: str | Path) -> Any:
-    return Path(path).open(newline="", encoding="utf-8-sig")
-
-
-def _rows(reader: Iterator[list[str]], size: int) -> tuple[list[list[str]], bool]:
-    """Return the next rows, and whether they cannot be read, with no cause to show."""
-    try:
-        return list(islice(reader, size)), False
-    except (UnicodeDecodeError, csv.Error):
-        return [], True
-
-
-def _no_csv(path: str | Path) -> ValueError:
-    return ValueError(
-        f"{path} must be a table in UTF-8, separated by commas, with the names of the "
-        "columns in its first line and as many values in each other, none of them with "
-        "a line break. Save it so."
-    )
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    array = np.empty(len(values), object)
-    array[:] = values
-    return array
 
 
 def _arrays(path: str | Path) -> Part:
@@ -202,13 +129,43 @@ def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     while True:
         part, refused = _arrow_part(batches, names)
         if refused:
-            raise ValueError(
-                f"{path} must hold values of the types of its columns, text in UTF-8. "
-                "Write it again."
-            )
+            raise _damaged(path)
         if part is None:
             return
         yield part
+
+
+def arrow_table(path: str | Path, names: Sequence[str]) -> Any:
+    """Return these columns as a table of Arrow, with the values of dictionaries.
+
+    ValueError, without a value, if the file is damaged, or no Parquet or Arrow.
+    """
+    table = _arrow_table(*_arrow_file(path, names), names)
+    if table is None:
+        raise _damaged(path)
+    return table
+
+
+def _arrow_table(schema: Any, batches: Any, names: Sequence[str]) -> Any:
+    """Return the table, or None if it cannot be read, with no cause to show."""
+    import pyarrow
+
+    try:
+        found = list(batches)
+        table = pyarrow.Table.from_batches(found, None if found else schema)
+        plain = {name: _decoded(table.column(name)) for name in names}
+        read = pyarrow.table(plain)
+        read.validate(full=True)  # else a text that is none would be shown later
+        return read
+    except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
+        return None
+
+
+def _damaged(path: str | Path) -> ValueError:
+    return ValueError(
+        f"{path} must hold values of the types of its columns, text in UTF-8. Write it "
+        "again."
+    )
 
 
 def _arrow_part(
@@ -219,7 +176,11 @@ def _arrow_part(
         batch = next(batches, None)
         if batch is None:
             return None, False
-        return {name: arrow_values(batch.column(name)) for name in names}, False
+        part = {name: arrow_values(batch.column(name)) for name in names}
+        if b"pandas" in (batch.schema.metadata or {}):
+            # which may have rounded long whole numbers before it wrote the file
+            part |= {n: as_read(v) for n, v in part.items() if holds_long(v)}
+        return part, False
     except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
         return None, True
 
@@ -236,12 +197,12 @@ def _arrow_file(
     try:
         if Path(path).suffix.lower() == ".parquet":
             file = parquet.ParquetFile(path)
-            parts = file.iter_batches(batch_size=_ROWS, columns=names)
+            parts = file.iter_batches(batch_size=N_ROWS, columns=names)
             return file.schema_arrow, parts
         from pyarrow import feather
 
         table = feather.read_table(path, columns=names, memory_map=True)
-        return table.schema, iter(table.to_batches(max_chunksize=_ROWS))
+        return table.schema, iter(table.to_batches(max_chunksize=N_ROWS))
     except pyarrow.ArrowException:
         pass  # its message may hold what is in the file
     raise ValueError(f"{path} must be a file of Parquet or Arrow, as its name says.")
@@ -249,15 +210,21 @@ def _arrow_file(
 
 def arrow_values(column: Any) -> NDArray[Any]:
     """Return a column of Arrow, in one piece or in several, as an array."""
+    from pyarrow import types
+
+    column = _decoded(column)
+    if types.is_integer(column.type) and column.null_count:
+        return objects_of(column.to_pylist())  # not floats, which round large numbers
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _decoded(column: Any) -> Any:
+    """Return a column of Arrow in one piece, with the values that numbers stand for."""
     from pyarrow import ChunkedArray, types
 
     if isinstance(column, ChunkedArray):
         column = column.combine_chunks()
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if types.is_integer(column.type) and column.null_count:
-        return _objects(column.to_pylist())  # not floats, which round large numbers
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return column.dictionary_decode() if types.is_dictionary(column.type) else column
 
 
 def _arrow_kind(kind: Any) -> str | None:

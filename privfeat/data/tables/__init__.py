@@ -1,0 +1,1 @@
+"""Tables in files: each value is read as it stands, whatever other records hold."""
