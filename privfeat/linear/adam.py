@@ -15,9 +15,10 @@ from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
 from privfeat.linear.parameters.public import check_centred
 from privfeat.linear.parameters.ranges import (
-    GRADIENT_CLIPS,
+    BEST_GRADIENT_CLIPS,
     NOT_NEGATIVE,
     RANGES,
+    GradientClips,
     Ranges,
 )
 from privfeat.linear.parameters.weights import WeighsClasses
@@ -162,7 +163,7 @@ class DPAdamLinear(WeighsClasses, DPLinearClassifier):
 
     _sums_sparse_rows: ClassVar[bool] = True
     _sums_squares: ClassVar[bool] = False
-    _gradient_clips: ClassVar[tuple[float, float]] = GRADIENT_CLIPS
+    _gradient_clips: ClassVar[GradientClips] = BEST_GRADIENT_CLIPS
     _ranges: ClassVar[Ranges] = {
         **RANGES,
         "intercept_init": optional(RANGES["intercept_init"]),

@@ -1,6 +1,5 @@
 """The base class of linear classifiers: labels, classes and probabilities."""
 
-import math
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,7 +24,7 @@ from privfeat.estimation.rows import MEAN
 from privfeat.linear.model import DPLinearModel
 from privfeat.linear.parameters.prior import read_prior
 from privfeat.linear.parameters.public import read_public
-from privfeat.linear.parameters.ranges import check_clips
+from privfeat.linear.parameters.ranges import GradientClips, check_clips
 from privfeat.linear.parameters.weights import COUNTS, class_weights, counts_query
 from privfeat.linear.problem import (
     LinearProblem,
@@ -49,9 +48,7 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
     center: bool | ArrayLike = True
 
     _sums_sparse_rows: ClassVar[bool] = False
-    # The norm to which gradients are clipped if none is given: those of unit rows, each
-    # of a user of its own; and those of rows of other norms, and what users add.
-    _gradient_clips: ClassVar[tuple[float, float]] = (math.inf, math.inf)
+    _gradient_clips: ClassVar[GradientClips] = GradientClips()
     _few_columns: ClassVar[str] = "Use DPAdamLinear, which needs no such matrix."
 
     def decision_function(self, X: ArrayLike | LazyFeatures) -> NDArray[np.float64]:
@@ -151,7 +148,8 @@ class DPLinearClassifier(ScoredClassifier, DPLinearModel):
         if (given := getattr(self, "gradient_clip_norm", None)) is not None:
             return float(given)
         alone = self.row_scaling == "unit" and int(self.max_group_size or 1) == 1
-        return self._gradient_clips[0 if alone else 1]
+        clips = self._gradient_clips
+        return clips.of_unit_rows if alone else clips.of_others
 
     def _products(self, shape: Shape) -> tuple[str, float] | None:
         """Return which of `_queries` is released in one stack with Gram matrices.

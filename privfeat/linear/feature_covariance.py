@@ -13,7 +13,7 @@ from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.linear.classifier import DPLinearClassifier
 from privfeat.linear.parameters.docs import document
-from privfeat.linear.parameters.ranges import GRADIENT_CLIPS
+from privfeat.linear.parameters.ranges import BEST_GRADIENT_CLIPS, GradientClips
 from privfeat.linear.parameters.weights import WeighsClasses
 from privfeat.linear.problem import GRAM_WEIGHT, Shape
 
@@ -149,7 +149,7 @@ class DPFC(WeighsClasses, DPLinearClassifier):
     gradient_clip_norm: float | None = None
     gram_noise: MatrixNoise = "symmetric"
 
-    _gradient_clips: ClassVar[tuple[float, float]] = GRADIENT_CLIPS
+    _gradient_clips: ClassVar[GradientClips] = BEST_GRADIENT_CLIPS
 
     def _queries(self, shape: Shape) -> list[Query]:
         """Return two queries: the Gram matrix, and the gradient of all steps."""

@@ -6,7 +6,7 @@ The planning of releases checks the budget, and the problem what depends on the 
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from privfeat._checks import (
     check_bool,
@@ -37,8 +37,16 @@ NOT_NEGATIVE = partial(check_real, low=0.0, include_high=False)
 MATRIX_NOISE = partial(check_choice, choices=MATRIX_NOISES)
 
 N_ITER = partial(check_int, low=1, high=100_000)
-# The best that were measured: of unit rows of single users, and of all others.
-GRADIENT_CLIPS = (0.75, 1.0)
+
+
+class GradientClips(NamedTuple):
+    """The norm to which gradients are clipped if none is given; none by default."""
+
+    of_unit_rows: float = math.inf  # each of a user of its own
+    of_others: float = math.inf  # rows of other norms, and what users add
+
+
+BEST_GRADIENT_CLIPS = GradientClips(0.75, 1.0)  # that were measured
 
 RANGES: Ranges = {
     "alpha": NOT_NEGATIVE,
