@@ -41,7 +41,9 @@ def test_files_of_spreadsheets_are_read_as_they_say(tmp_path):
     with pytest.raises(ValueError, match="table in UTF-8, separated by semicolons"):
         read_table(path, delimiter=";")
     path = written(tmp_path / "b.csv", "a,b", "1,2", encoding="utf-8-sig")
-    assert read_table(path).to_dict("list") == {"a": ["1"], "b": ["2"]}
+    for encoding in ("UTF-8", "utf_8", "utf-8-sig"):
+        read = read_table(path, encoding=encoding)
+        assert read.to_dict("list") == {"a": ["1"], "b": ["2"]}
     with pytest.raises(ValueError, match="by semicolons, but its first line is by com"):
         read_table(path, delimiter=";")
     with pytest.raises(TypeError, match="delimiter"):

@@ -1,5 +1,6 @@
 """Tables of texts, read a part at a time: each value as it stands in its line."""
 
+import codecs
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ class CsvForm:
 
     def opened(self, path: str | Path) -> Any:
         """Return the file, open as text; a mark of the order of bytes is no text."""
-        utf_8 = self.encoding.lower() in ("utf-8", "utf8")
+        utf_8 = codecs.lookup(self.encoding).name == "utf-8"
         encoding = "utf-8-sig" if utf_8 else self.encoding
         return Path(path).open(newline="", encoding=encoding)
 
