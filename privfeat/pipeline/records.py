@@ -88,7 +88,7 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
 
     **Proof.** A public step that takes numbers gets each of them as float64, whatever
     types the columns have that other records are in, and computes each entry of a row
-    from that row alone, by operations that do not depend on how many rows there are.
+    from that row alone, in chunks of one size, the last filled up with zeros.
     `PublicColumns` and hashing read value by value. Our transformers multiply rows by a
     matrix: 1,024 at a time, the last filled up, on one core
     (`core.sums.records.full_chunks`), or one by one where products may have several
@@ -103,8 +103,9 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     numbers = sparse.issparse(rows) or isinstance(rows, np.ndarray)
     charged = charged or (is_charged() and numbers and rows.dtype.kind == "f")
     given: Iterable[Any]
-    if step.record_wise:
-        given = [rows]
+    if step.record_wise:  # einsum of NumPy cuts one row of 8,192 numbers otherwise
+        dense = step.takes_numbers and isinstance(rows, np.ndarray)
+        given = full_chunks(rows) if dense else [rows]
     elif step.private and not sparse.issparse(rows):
         given = full_chunks(np.asarray(rows), alone=not keeps_one_thread())
     else:

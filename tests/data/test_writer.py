@@ -2,6 +2,7 @@ import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -256,3 +257,27 @@ def test_a_writer_that_goes_on_takes_no_record_twice(tmp_path):
         writer.append("train", rows[seen:], [0] * (4 - seen))
         writer.finish(class_names=["a"])
     np.testing.assert_array_equal(open_features(path)["train"].X[:], rows)
+
+
+def test_pieces_of_a_file_of_chosen_rows_are_refused(tmp_path):
+    """Other records chose them, and no piece says so."""
+    for number, mark in enumerate(({"chosen_by": ("x",)}, {"limited": True})):
+        chosen = replace(open_rows(tmp_path / f"{number}.h5"), **mark)
+        with (
+            FeatureWriter(tmp_path / f"to{number}.h5", n_features=2) as writer,
+            pytest.raises(ValueError, match="other records chose its rows"),
+        ):
+            writer.append("train", chosen, [0, 1])
+
+
+def test_pieces_of_a_file_with_users_ask_for_them(tmp_path):
+    X = open_rows(tmp_path / "a.h5", users=[[5, 6]])
+    with FeatureWriter(tmp_path / "b.h5", n_features=2) as writer:
+        with pytest.warns(PrivacyWarning, match="says whose each row is"):
+            writer.append("train", X, [0, 1])
+        writer.append("test", X, [0, 1], groups=[5, 6])
+
+
+def open_rows(path, users=()):
+    write_features(path, {"train": (np.eye(2), [0, 1], *users)})
+    return open_features(path)["train"].X

@@ -255,3 +255,12 @@ def test_public_rows_of_a_step_that_are_the_records_are_refused():
     )
     with pytest.raises(ValueError, match="must not be the records of the fit"):
         model.fit(X, np.arange(60) % 2)
+
+
+def test_another_record_changes_no_sum_of_a_wide_row():
+    """NumPy's einsum cuts the sum of one row of 8,192 numbers otherwise than of two."""
+    X = np.random.default_rng(0).normal(size=(4, 10_000))
+    alone = np.vstack([made(Normalizer(), row[None]) for row in X])
+    assert np.array_equal(alone, made(Normalizer(), X))
+    plain = np.vstack([Normalizer().fit_transform(row[None]) for row in X])
+    assert not np.array_equal(plain, Normalizer().fit_transform(X))

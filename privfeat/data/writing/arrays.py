@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 
 from privfeat._checks import check_class_names, check_order
 from privfeat._messages import array_of, check_columns
-from privfeat._warnings import warn
 from privfeat.data.schema import WITHOUT_DUPLICATES
 from privfeat.data.users import check_exact
-from privfeat.data.writing.columns import numbered
+from privfeat.data.writing.columns import numbered, warn_without_users
 from privfeat.data.writing.writer import FeatureWriter
 
 
@@ -71,12 +70,7 @@ def write_features(
         if len(split) == 3:
             check_exact(split[2])
             check_order("groups", split[2], *split[:2])
-        elif getattr(split[0], "has_groups", False) is True:
-            warn(
-                "features are of a file that says whose each row is, but no groups "
-                "were given: fits of the new file cannot protect all rows of a user. "
-                "Pass (split.X, split.y, split.groups)."
-            )
+        warn_without_users(split[0], split[2] if len(split) == 3 else None)
     arrays = {
         name: [
             array_of(rows),

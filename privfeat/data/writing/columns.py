@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
+from privfeat._warnings import warn
 from privfeat.data.users import check_exact, ids_of
 
 
@@ -107,6 +108,30 @@ def as_columns(
             raise ValueError("labels of shape (n, m) must be zeros and ones.")
         columns[name] = array.astype(np.uint8 if indicator else np.int64)
     return columns
+
+
+def warn_without_users(features: Any, groups: Any) -> None:
+    """Warn of rows of a file that says whose each row is, if no groups are given."""
+    if groups is None and getattr(features, "has_groups", False) is True:
+        warn(
+            "features are of a file that says whose each row is, but no groups were "
+            "given: fits of the new file cannot protect all rows of a user. Pass "
+            "(split.X, split.y, split.groups)."
+        )
+
+
+def refuse_chosen(features: Any) -> None:
+    """Raise ValueError for rows of a file that holds a part of its records.
+
+    Other records decide which these are; pieces do not hand on that mark.
+    """
+    limited = getattr(features, "limited", False) is True
+    if limited or getattr(features, "chosen_by", ()):
+        raise ValueError(
+            "features must not be of a file that overlap --remove or --limit wrote, "
+            "since other records chose its rows. Pass the split to write_features, "
+            "which hands that on."
+        )
 
 
 def warn_of_zeros(split: str, features: NDArray[Any]) -> bool:

@@ -20,7 +20,12 @@ from privfeat.data.schema import (
     write_attributes,
     write_root,
 )
-from privfeat.data.writing.columns import as_columns, warn_of_zeros
+from privfeat.data.writing.columns import (
+    as_columns,
+    refuse_chosen,
+    warn_of_zeros,
+    warn_without_users,
+)
 from privfeat.data.writing.parts import (
     SplitRows,
     find_parts,
@@ -165,12 +170,15 @@ class FeatureWriter:
         Raises
         ------
         TypeError, ValueError
-            If shapes or types do not fit, or a feature is not finite. Also if an
-            interrupted run is continued, and nobody asked for the `position` of the
-            split: a record that is appended again would count twice.
+            If shapes or types do not fit, a feature is not finite, or the features are
+            of a file that holds a part of its records. Also if an interrupted run is
+            continued, and nobody asked for the `position` of the split: a record that
+            is appended again would count twice.
         OSError
             If the disk is full or fails.
         """
+        refuse_chosen(features)
+        warn_without_users(features, groups)
         arrays = as_columns(
             features, labels, groups, dtype=self.dtype, n_features=self.n_features
         )
