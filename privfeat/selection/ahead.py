@@ -10,14 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from privfeat._warnings import warn
+from privfeat.core.callers.folds import SCORES
 from privfeat.core.callers.stack import callers
 from privfeat.selection.affordable import check_affordable
 from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
 
-SCORES = (
-    "the scores of a search and what it selects by them have no privacy guarantee at "
-    "any epsilon{of}. DPRandomizedSearch is a private one, of records"
-)
 _USERS = (
     "groups of a search must reach its fits to protect users, got groups that repeat, "
     "for the folds alone: each record is protected on its own there. Pass "

@@ -11,12 +11,12 @@ from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_epsilon
 from privfeat.core.accounting.plan import Query
-from privfeat.core.callers.folds import are_covered
+from privfeat.core.callers.folds import SCORES
+from privfeat.core.callers.marked_rows import are_covered
 from privfeat.core.callers.stateless import learns
 from privfeat.core.statement.composition import TotalCost
 from privfeat.exceptions import UnsupportedEventError
 from privfeat.selection.affordable import candidates_of
-from privfeat.selection.ahead import SCORES
 from privfeat.selection.folds import HashKFold
 from privfeat.selection.inputs import BUDGET
 

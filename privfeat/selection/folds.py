@@ -13,7 +13,8 @@ from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int, check_order
 from privfeat._messages import list_of, without_data
-from privfeat.core.callers.folds import covered_rows, uncovered_choice
+from privfeat.core.callers.folds import uncovered_choice
+from privfeat.core.callers.marked_rows import covered_rows
 from privfeat.core.callers.stack import callers, rows_of_callers
 from privfeat.core.noise.keys import KeyStream
 from privfeat.data.users import ROUNDED, check_exact, user_of

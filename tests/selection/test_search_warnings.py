@@ -18,16 +18,16 @@ def fit():
     return DPLeastSquares(rho=0.005, classes=[0, 1])
 
 
-def grid_search(fit, X, y, **ids):
-    return GridSearchCV(fit, GRID, cv=FOLDS).fit(X, y, **ids)
+def grid_search(fit, X, y, cv=FOLDS, **ids):
+    return GridSearchCV(fit, GRID, cv=cv).fit(X, y, **ids)
 
 
-def scores(fit, X, y, **ids):
-    return cross_val_score(fit, X, y, cv=FOLDS, **ids)
+def scores(fit, X, y, cv=FOLDS, **ids):
+    return cross_val_score(fit, X, y, cv=cv, **ids)
 
 
-def predictions(fit, X, y, **ids):
-    return cross_val_predict(fit, X, y, cv=FOLDS, **ids)
+def predictions(fit, X, y, cv=FOLDS, **ids):
+    return cross_val_predict(fit, X, y, cv=cv, **ids)
 
 
 @pytest.mark.parametrize("charged", [False, True])
@@ -43,6 +43,16 @@ def test_search_warns_once_that_scores_in_our_folds_are_exact(
     with pytest.warns(PrivacyWarning, match=SCORES) as caught:
         search(fit, *labelled, groups=ids)
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("search", [grid_search, scores, predictions])
+def test_fits_warn_that_scores_in_folds_of_before_are_exact(fit, labelled, search):
+    """Nobody could warn as the folds were asked for."""
+    X, y = labelled
+    ids = [f"image-{i}.png" for i in range(N)]
+    drawn = list(FOLDS.split(X, y, groups=ids))
+    with pytest.warns(PrivacyWarning, match="scores of a search .* at any epsilon"):
+        search(fit, X, y, cv=drawn)
 
 
 @pytest.mark.parametrize("search", [grid_search, scores])

@@ -11,19 +11,17 @@ sent it: there only folds are known that were drawn where this could be seen.
 
 Records are meant, not parameters: a search by exact scores fits its best candidate on
 all records, and no charge covers which one that is. `selection/ahead` warns of it as
-the search asks `HashKFold` for folds, and `selection/cost` says so.
+the search asks `HashKFold` for folds, a fit in folds that were drawn before does so
+itself (`are_scored`), and `selection/cost` says so.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from jaxtyping import Int
-
 from privfeat._types import Adjacency
 from privfeat.core.callers.forms import form_varies
+from privfeat.core.callers.marked_rows import SEEN, are_covered
 from privfeat.core.callers.stack import Caller, callers
 from privfeat.core.callers.stateless import (
     CONTAINERS,
@@ -32,6 +30,10 @@ from privfeat.core.callers.stateless import (
     is_exactly,
 )
 
+SCORES = (
+    "the scores of a search and what it selects by them have no privacy guarantee at "
+    "any epsilon{of}. DPRandomizedSearch is a private one, of records"
+)
 # imbalanced-learn draws records by the labels of all; MLflow scores fits on them.
 _CHOOSERS = ("sklearn", "imblearn", "mlflow")
 # Modules that pass on all rows that they were given, or none; in `multiclass` those of
@@ -76,8 +78,6 @@ _ONE_TYPE = (
     "privfeat.PublicColumns; or use privfeat.PrivatePipeline."
 )
 _JOBS = "sklearn.utils.parallel"
-_MARK = "privfeat: one record moves no other"
-_SEEN = "privfeat: nor does what fits on them, which asked for them"
 
 
 @dataclass(frozen=True)
@@ -86,27 +86,6 @@ class Uncovered:
 
     what: str
     remedy: str
-
-
-def covered_rows(
-    rows: Int[np.ndarray, " n"], *, seen: bool = False
-) -> Int[np.ndarray, " n"]:
-    """Return row numbers with the mark of a choice that a charge covers.
-
-    The mark is a checksum of the numbers in their dtype: it gets to other processes
-    with them, and does not fit a part of them. ``seen``: what will fit on them has
-    asked for them itself, so that what is around it was seen.
-    """
-    plain = np.asarray(rows, np.int64)
-    marks = dict.fromkeys([_MARK, _SEEN] if seen else [_MARK], _checksum(plain))
-    return plain.astype(np.dtype(np.int64, metadata=marks))
-
-
-def are_covered(rows: Any, mark: str = _MARK) -> bool:
-    """Return whether `covered_rows` marked exactly these numbers."""
-    if not isinstance(rows, np.ndarray) or rows.dtype.metadata is None:
-        return False
-    return bool(rows.dtype.metadata.get(mark) == _checksum(rows))
 
 
 def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
@@ -139,13 +118,26 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
         outermost = module
     # Who drew folds before did not see what is around those who fit on them.
     on_folds = job in {f"{_VALIDATION}.{f}" for f in _ON_FOLDS}
-    if outermost == _JOBS and not (on_folds and are_covered(rows, _SEEN)):
+    if outermost == _JOBS and not (on_folds and are_covered(rows, SEEN)):
         return Uncovered(
             f"a parallel job, which does not show who sent it ({job or 'unknown'})",
             "Pass n_jobs=None to what is around the estimator, or HashKFold() itself "
             "in the place of its folds.",
         )
     return None
+
+
+def are_scored() -> bool:
+    """Return whether what called scores this fit, in folds that it did not ask for.
+
+    Of folds that it asked for, `selection/ahead` has warned.
+    """
+    trained = [
+        caller.frame.f_locals.get("train")
+        for caller in callers("sklearn")
+        if caller.module == _VALIDATION and caller.function in _ON_FOLDS
+    ]
+    return any(are_covered(rows) and not are_covered(rows, SEEN) for rows in trained)
 
 
 def _remedy(around: Sequence[Caller]) -> str:
@@ -192,7 +184,3 @@ def _steps_before(module: str, names: dict[str, Any]) -> list[Any]:
     if module == "sklearn.compose._target":
         return [getattr(names.get("self"), "transformer_", None)]
     return []
-
-
-def _checksum(rows: Int[np.ndarray, " n"]) -> str:
-    return hashlib.sha256(rows.tobytes()).hexdigest()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from privfeat._warnings import warn, warnings_shown
-from privfeat.core.callers.folds import uncovered_choice
+from privfeat.core.callers.folds import SCORES, are_scored, uncovered_choice
 from privfeat.core.callers.several_fits import several_fits
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.ledger.runs import Tokens, check_running, finish
@@ -50,6 +50,8 @@ def charged(
     team, choice = current_team(), uncovered_choice(statement.adjacency)
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
+    if choice is None and statement.private and are_scored():
+        warn(f"{SCORES.format(of='')}.")
     notes: dict[type[BaseException], str] = {BaseException: NOTHING_DRAWN}
     # one that goes on was; and the first process may charge before another hears of it
     if ledger is not None and (number is not None or team.index > 0):

@@ -125,8 +125,8 @@ def refuse_chosen(features: Any) -> None:
 
     Other records decide which these are; pieces do not hand on that mark.
     """
-    limited = getattr(features, "limited", False) is True
-    if limited or getattr(features, "chosen_by", ()):
+    chosen: Any = getattr(features, "chosen_by", ())
+    if chosen or getattr(features, "limited", False) is True:
         raise ValueError(
             "features must not be of a file that overlap --remove or --limit wrote, "
             "since other records chose its rows. Pass the split to write_features, "

@@ -8,7 +8,8 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from privfeat.core.callers.folds import are_covered, covered_rows, uncovered_choice
+from privfeat.core.callers.folds import uncovered_choice
+from privfeat.core.callers.marked_rows import are_covered, covered_rows
 
 VALIDATION = "sklearn.model_selection._validation"
 
