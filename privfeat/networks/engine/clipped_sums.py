@@ -5,8 +5,8 @@ clip factor, and agree to rounding. ``fast`` needs a network made of `layers`: o
 forward pass, one backward pass to the outputs of layers, per-record norms from inputs
 and cotangents, and one weight gradient per record and layer with weighted cotangents,
 rounded to the grid of `core.sums.batches` before it is added. No other pass is made, so
-a step costs little more than one without privacy (Goodfellow 2015; Kurakin et al. 2022,
-section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
+a step costs at most twice one without privacy, and memory for the gradients of a
+physical batch (Goodfellow 2015; Kurakin et al. 2022, section 2.2). ``reference`` is ``vmap(grad)``, for any network: it
 calls the network with one record, so that records cannot mix (`network.check_separate`
 refuses the operations by which they could). Where a network mixes the records of a
 batch, ``fast`` bounds nothing: it is for networks that privfeat makes by name, and for
