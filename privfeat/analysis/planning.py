@@ -121,6 +121,7 @@ def plan(
     delta: float = 1e-5,
     adjacency: Adjacency = "add_remove",
     estimators: Sequence[str] = ESTIMATORS,
+    clip_norm: float | None = None,
     data_factor: float = 2.0,
 ) -> Outlook:
     """Return the noise of every estimator and what to expect of it.
@@ -135,6 +136,9 @@ def plan(
     adjacency : {"add_remove", "replace_one"}, default="add_remove"
     estimators : sequence of str
         Names of classifiers, with their default parameters.
+    clip_norm : float, optional
+        Of rows that are clipped, ``row_scaling="clip"``, as those of tables; > 0.
+        Default: None, rows that are scaled to unit norm, as those of features.
     data_factor : float
         Shows what so many times the records would buy; > 0.
 
@@ -159,8 +163,12 @@ def plan(
     for name in estimators:
         check_choice("estimator", name, ESTIMATORS)
     sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
+    norm = 1.0 if clip_norm is None else check_positive("clip_norm", clip_norm)
+    clips: dict[str, Any] = {}
+    if clip_norm is not None:
+        clips = {"row_scaling": "clip", "clip_norm": norm}
     rows = [
-        _estimator_outlook(make(name, n_classes, *budget), *sizes)
+        _estimator_outlook(make(name, n_classes, *budget, **clips), *sizes, norm)
         for name in estimators
     ]
     noises = [row.score_noise / data_factor for row in rows]
@@ -212,25 +220,29 @@ def expected_loss(
 
 
 def make(
-    name: str, n_classes: int, epsilon: float, delta: float, adjacency: Adjacency
+    name: str,
+    n_classes: int,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency,
+    **given: Any,
 ) -> Any:
-    """Return the estimator called ``name`` with its defaults and this budget."""
+    """Return the estimator called ``name`` with this budget and what else is given."""
     from privfeat import linear
 
-    return getattr(linear, name)(
-        epsilon=epsilon, delta=delta, adjacency=adjacency, classes=range(n_classes)
-    )
+    budget = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
+    return getattr(linear, name)(**budget, classes=range(n_classes), **given)
 
 
 def _estimator_outlook(
-    estimator: Any, n_samples: int, n_features: int, n_classes: int
+    estimator: Any, n_samples: int, n_features: int, n_classes: int, norm: float
 ) -> EstimatorOutlook:
     """Return what a fit would release, its expected accuracy loss and its memory."""
     name = type(estimator).__name__
     releases = estimator.planned(n_features).releases
     # their mean, weighted by precision, has the sum of all precisions
     precision = sum(
-        release.query.count / release.noise_stddev**2
+        release.query.count * (norm / release.noise_stddev) ** 2
         for release in releases
         if release.query.name in _EVIDENCE
     )

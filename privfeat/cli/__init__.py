@@ -143,12 +143,15 @@ def show_the_way(args: argparse.Namespace) -> None:
 
 
 def describe(error: Exception) -> str:
-    """Return what went wrong on one line, without Python's decoration."""
+    """Return what went wrong, without Python's decoration; a line for each column."""
     if isinstance(error, OSError) and error.filename and error.strerror:
         return one_line(f"{error.filename}: {error.strerror}")
     if isinstance(error, KeyError) and error.args:
         return one_line(error.args[0])  # str(error) would add quotation marks
-    return one_line(error) or type(error).__name__
+    lines = str(error).splitlines()
+    of_columns = all(line.startswith("column ") for line in lines)  # `values.Refusals`
+    told = "\n".join(map(one_line, lines)) if of_columns else one_line(error)
+    return told or type(error).__name__
 
 
 def one_line(text: Any) -> str:

@@ -129,7 +129,7 @@ def _evaluate(args: Namespace, model: Any, checksum: str) -> None:
     except (OSError, ValueError) as error:  # ValueError: it is another model now
         problem = getattr(error, "strerror", None) or str(error).rstrip(".")
     told = json.dumps(evaluation_json(found), indent=2) if args.json else None
-    print(_table(found, names) if told is None else told)
+    print(f"{found.shown(names)}\n{found.privacy}" if told is None else told)
     if path is None:
         raise CommandError(
             f"the evaluation could not be saved in {args.model} ({problem}). What it "
@@ -150,17 +150,3 @@ def _target_bounds(args: Namespace, model: Any) -> tuple[float, float] | None:
         return declared.target_bounds
     own: tuple[float, float] | None = getattr(last_of(model), "target_bounds", None)
     return own
-
-
-def _table(found: Any, names: list[str] | None) -> str:
-    """Return the figures, recall of each class included, and the statement."""
-    lines = [str(found)]
-    if hasattr(found, "recall"):
-        shown = names or [str(label) for label in found.classes.tolist()]
-        width = max(map(len, shown))
-        recalls = zip(shown, found.recall.each(), strict=True)
-        lines.append("Recall by class:")
-        lines += [f"  {name:<{width}}  {recall}" for name, recall in recalls]
-        if found.roc is not None:
-            lines.append(f"The area under the ROC is of finding {shown[1]!r}.")
-    return "\n".join([*lines, str(found.privacy)])

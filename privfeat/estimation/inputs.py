@@ -247,9 +247,9 @@ def check_users(
     if groups is None:
         raise ValueError(
             f"groups must be given together with max_group_size={max_group_size!r}, "
-            "got None. Pass the user of each record to fit; a search of scikit-learn "
-            "hands them on after sklearn.set_config(enable_metadata_routing=True) and "
-            "set_fit_request(groups=True)."
+            "got None. Pass the user of each record to fit (dpfc__groups= in a "
+            "pipeline); a search of scikit-learn hands them on after sklearn.set_config"
+            "(enable_metadata_routing=True) and set_fit_request(groups=True)."
         )
     ids = ids_of(groups)
     if len(ids) != n_samples:

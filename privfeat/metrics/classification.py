@@ -1,6 +1,7 @@
 """What is said of a classifier, from noisy counts of its predictions."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,17 +47,25 @@ class Figures:
 
     def __str__(self) -> str:
         """Return a line for each figure, then the cost."""
+        return self.shown()
+
+    def shown(self, class_names: Sequence[str] | None = None) -> str:
+        """Return a line for each figure, classes by these names, then the cost."""
         figures, cost = self.figures, self.privacy
         width = max(map(len, figures))
         return "\n".join(
             [
                 *(f"{name:<{width}}  {value}" for name, value in figures.items()),
+                *self._of_classes(class_names),
                 f"Intervals of {100 * self.confidence:.4g} %: sampling of the test "
                 "records, and noise.",
                 f"Cost for the test records: epsilon = {rounded_up(cost.epsilon)}, "
                 f"delta = {rounded_up(cost.delta)}.",
             ]
         )
+
+    def _of_classes(self, class_names: Sequence[str] | None) -> list[str]:
+        return []
 
 
 @dataclass(frozen=True)
@@ -98,6 +107,17 @@ class ClassifierEvaluation(Figures):
     ece: Estimate | None
     reliability: ReliabilityCurve | None
     privacy: PrivacyStatement
+
+    def _of_classes(self, class_names: Sequence[str] | None) -> list[str]:
+        """Return the recall of each class, and which one the ROC is of."""
+        names = class_names or [str(label) for label in self.classes.tolist()]
+        width = max(map(len, names))
+        recalls = zip(names, self.recall.each(), strict=True)
+        lines = ["Recall by class:"]
+        lines += [f"  {name:<{width}}  {recall}" for name, recall in recalls]
+        if self.roc is not None:
+            lines.append(f"The area under the ROC is of finding {names[1]!r}.")
+        return lines
 
 
 def classifier_evaluation(

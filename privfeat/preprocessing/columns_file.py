@@ -3,6 +3,7 @@
 import json
 import os
 import tomllib
+import unicodedata
 from collections.abc import Mapping
 from datetime import date, time
 from pathlib import Path
@@ -43,6 +44,7 @@ _UNKNOWN = [
     f"# categories = [{_BLANK}]  # of a category",
     '# unseen = "refuse"  # of a category: or neutral, or one of the categories',
     '# missing = "refuse"  # or neutral, indicator, or a constant',
+    '# missing_values = ["-"]  # what stands for a gap beside blanks, NA and the like',
 ]
 
 
@@ -72,11 +74,14 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     {'age': {'kind': 'integer', 'bounds': [0, 120], 'unit': 'years'}}
     """
     try:
-        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        found = tomllib.loads(unicodedata.normalize("NFC", text))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} must be in UTF-8: {error}. Save it so.") from error
+    except tomllib.TOMLDecodeError as error:
         raise ValueError(
             f"{path} must be a TOML file: {error}. A name with a blank, a bracket or "
-            'an umlaut stands in quotes: ["size (cm)"].'
+            'an umlaut stands in quotes, ["size (cm)"]; a list is closed.'
         ) from error
     columns: dict[str, dict[str, Any]] = plain_columns(found)
     try:

@@ -62,13 +62,17 @@ def run(capsys):
 
 @pytest.fixture
 def fails(run):
-    """Return a function that runs a command which must fail with one line."""
+    """Return a function that runs a command which must fail with one line.
+
+    Or with one for each column of a table.
+    """
 
     def run_command(*argv):
         status, _, err = run(*argv)
         assert status in (1, 3)  # 3: no budget left
         assert err.startswith("privfeat: error: ")
-        assert err.count("\n") == 1
+        of_columns = err.count("\ncolumn ")
+        assert err.count("\n") == 1 + of_columns
         return err
 
     return run_command

@@ -2,7 +2,9 @@ import json
 
 import pytest
 
+from privfeat import DPFC, PublicColumns
 from privfeat.cli.planning.plan_words import percent
+from privfeat.preprocessing import read_columns
 
 PLAN = "plan --n 50000 --d 768 --classes 100 --epsilon 1".split()
 
@@ -148,3 +150,22 @@ def test_plan_of_a_number_in_json(run, patients):
     assert found["recommended"] == row["estimator"] == "DPLeastSquaresRegressor"
     assert found["n_classes"] is None
     assert all(release["noise_stddev"] > 0 for release in row["releases"])
+
+
+def test_plan_takes_the_sizes_of_a_table_from_its_declaration(run, fails, patients):
+    sizes = ("--n", 5000, "--epsilon", 1)
+    declared = ("--columns", patients / "columns.toml", "--target", "outcome")
+    found = run("plan", *sizes, *declared)[1]
+    told = run("plan", *sizes, "--d", 5, "--classes", 3)[1]
+    assert ("a network by DP-SGD" in told, "DP-SGD" in found) == (True, False)
+    assert found.splitlines()[0] in told
+    columns = read_columns(patients / "columns.toml")
+    columns.pop("outcome")
+    clips = {"row_scaling": "clip", "clip_norm": PublicColumns(columns).clip_norm}
+    fit = DPFC(epsilon=1, delta=1e-5, classes=range(3), **clips)  # as `fit` makes it
+    for release in fit.planned(5).releases:
+        assert f"stddev {release.noise_stddev:10.4g}" in found
+    assert run("plan", *sizes, *declared, "--batch", 64)[1].count("DP-SGD") == 1
+    assert "must be given once" in fails("plan", *sizes, *declared, "--d", 5)
+    assert "must be given once" in fails("plan", *sizes, "--d", 5)
+    assert "a network by DP-SGD" in run("plan", *sizes)[1]

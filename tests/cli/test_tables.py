@@ -240,20 +240,6 @@ def test_numbers_name_users_as_well(run, tmp_path):
     assert "unit: user" in out
 
 
-def test_plan_takes_the_sizes_of_a_table_from_its_declaration(run, fails, folder):
-    sizes = ("--n", 5000, "--epsilon", 1)
-    declared = ("--columns", folder / "columns.toml", "--target", "outcome")
-    found = run("plan", *sizes, *declared)[1]
-    told = run("plan", *sizes, "--d", 5, "--classes", 3)[1]
-    assert ("a network by DP-SGD" in told, "DP-SGD" in found) == (True, False)
-    for line in found.splitlines():
-        assert line in told
-    assert run("plan", *sizes, *declared, "--batch", 64)[1].count("DP-SGD") == 1
-    assert "must be given once" in fails("plan", *sizes, *declared, "--d", 5)
-    assert "must be given once" in fails("plan", *sizes, "--d", 5)
-    assert "a network by DP-SGD" in run("plan", *sizes)[1]
-
-
 def test_boolean_target_has_two_classes(run, folder, tmp_path):
     words = ("--columns", tmp_path / "columns.toml", "--quiet")
     text = COLUMNS.replace('kind = "ignored"', 'kind = "ignored"', 1)

@@ -66,6 +66,7 @@ def test_fit_names_all_columns_with_refused_values(fails, folder, tmp_path, caps
     message = fails(*fit(folder, *out, train="bad.csv"))
     named = re.findall(r"column '(\w+)'", message)
     assert named == ["age", "smoker", "clinic", "outcome"]
+    assert message.count("\n") == 4  # a line for each
     assert message.rstrip().endswith("Nothing was charged.")
     assert SECRET not in message
     assert PrivacyLedger(ledger, dataset="a").history == []
@@ -76,7 +77,7 @@ def test_fit_names_all_columns_with_refused_values(fails, folder, tmp_path, caps
     [
         (["--target", "age"], "--target must be declared a category or boolean for DP"),
         (["--target", "patient"], "'patient' of --target must be declared a category"),
-        (["--target", "sex"], "--target must be declared in --columns, got 'sex'"),
+        (["--target", "sex"], "in --columns ('patient', 'age', 'smoker', 'clinic', "),
         (["--users", "sex"], "train.csv must have a column 'sex', got none"),
         (["--users", "outcome"], "--users must be another column than --target"),
         (["--groups"], "--groups and --no-groups are for feature files"),

@@ -9,6 +9,7 @@ import pytest
 from privfeat import PublicColumns
 from privfeat.data import read_table
 from privfeat.data.tables.files import read_schema, table_parts
+from privfeat.preprocessing import read_columns
 
 SECRET = "1234567"
 LINES = ["007,3,2026-03-04,yes", "9007199254740993,0.1,03/04/2026,TRUE"]
@@ -48,8 +49,8 @@ def test_files_of_spreadsheets_are_read_as_they_say(tmp_path):
         read_table(path, delimiter=";")
     with pytest.raises(TypeError, match="delimiter"):
         read_table(path, delimiter=";;")
-    with pytest.raises(LookupError, match="encoding"):
-        read_table(path, encoding="none")
+    with pytest.raises(ValueError, match="encoding must be one that Python knows"):
+        read_table(path, encoding="ansi")
 
 
 @pytest.mark.parametrize(
@@ -156,3 +157,23 @@ def test_columns_are_those_of_the_commands(tmp_path, suffix):
     columns = PublicColumns(declared)
     by_commands = columns.fit_transform(pd.DataFrame(part))
     assert np.array_equal(columns.fit_transform(read_table(path)), by_commands)
+
+
+def test_an_accent_that_is_a_separate_letter_makes_no_other_column(tmp_path):
+    (tmp_path / "columns.toml").write_text('["Gro\u0308\u00dfe"]\nkind = "boolean"\n')
+    declared = read_columns(tmp_path / "columns.toml")
+    read = read_table(written(tmp_path / "a.csv", "Gr\u00f6\u00dfe", "yes"))
+    assert list(declared) == list(read.columns)
+
+
+def test_errors_name_what_reads_the_file(tmp_path):
+    path = written(tmp_path / "a.csv", "dose;unit", "1,5;mg")
+    with pytest.raises(ValueError, match=r"read_table\(path, delimiter=';'\)"):
+        read_table(path)
+    path = written(tmp_path / "b.csv", "dose", "\u00e4", encoding="cp1252")
+    with pytest.raises(ValueError, match='delimiter=";", encoding="cp1252"'):
+        read_table(path)
+    path = tmp_path / "c.csv"
+    pd.DataFrame({"a": ["x"]}).to_csv(path)
+    with pytest.raises(ValueError, match="pass index=False to to_csv"):
+        read_table(path)

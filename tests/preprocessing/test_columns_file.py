@@ -32,7 +32,8 @@ def test_columns_are_read_as_json_has_them(tmp_path):
     ("text", "words"),
     [
         (b"[age", "columns.toml must be a TOML file: Expected"),
-        (b"\xff", "columns.toml must be a TOML file"),
+        (b"\xff", "columns.toml must be in UTF-8.* Save it so"),
+        (b"a = [1", "columns.toml must be a TOML file.* a list is closed"),
         (
             b"[age]\nkind = 'number'",
             "columns.toml: kind of column 'age' must be one of",

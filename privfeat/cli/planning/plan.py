@@ -88,7 +88,8 @@ def _classifiers(
 
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
     sizes = (args.n, args.d, args.classes)
-    outlook = plan(*sizes, **budget, data_factor=args.data_factor)
+    norm = None if declared is None else declared.settings["clip_norm"]
+    outlook = plan(*sizes, **budget, clip_norm=norm, data_factor=args.data_factor)
     # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args, declared)
     if not args.json:

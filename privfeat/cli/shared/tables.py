@@ -90,7 +90,10 @@ class Declared:
                 "to predict."
             )
         if name not in self.columns:
-            raise CommandError(f"--target must be declared in --columns, got {name!r}.")
+            known = ", ".join(map(repr, self.columns))
+            raise CommandError(
+                f"--target must be declared in --columns ({known}), got {name!r}."
+            )
         declared = {name: self.columns[name]}
         if declared[name].get("kind") not in ("category", "boolean", *_NUMBERS):
             raise CommandError(

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -24,7 +25,13 @@ class CsvForm:
 
     def opened(self, path: str | Path) -> Any:
         """Return the file, open as text; a mark of the order of bytes is no text."""
-        utf_8 = codecs.lookup(self.encoding).name == "utf-8"
+        try:
+            utf_8 = codecs.lookup(self.encoding).name == "utf-8"
+        except LookupError:
+            raise ValueError(
+                "encoding must be one that Python knows, such as 'cp1252', got "
+                f"{self.encoding!r}."
+            ) from None
         encoding = "utf-8-sig" if utf_8 else self.encoding
         return Path(path).open(newline="", encoding=encoding)
 
@@ -38,11 +45,12 @@ class CsvForm:
             f"{path} must be a table in {self.encoding}, separated by "
             f"{_word(self.delimiter)}, with the names of the columns in its first line "
             "and as many values in each other, none of them with a line break. Save "
-            "it so."
+            f"it so, or read it by {READER}."
         )
 
 
 CSV = CsvForm()
+READER = 'privfeat.data.read_table(path, delimiter=";", encoding="cp1252")'
 
 
 def _word(delimiter: str) -> str:
@@ -55,18 +63,21 @@ def csv_header(path: str | Path, form: CsvForm = CSV) -> list[str]:
         names, refused = _rows(form.rows(file), 1)
     if refused or not names:
         raise form.refusal(path)
-    header = [name.strip() for name in names[0]]
+    # an accent that is a separate letter makes no other name
+    header = [unicodedata.normalize("NFC", name).strip() for name in names[0]]
     if not all(map(_is_name, header)):
         raise ValueError(
             f"{path} must have the names of its columns in its first line, and there "
-            "is a number, or nothing. Add them."
+            "is a number, or nothing. Add them; if pandas wrote the file, pass "
+            "index=False to to_csv."
         )
     for delimiter, word in _DELIMITERS.items():
         if len(header) == 1 and delimiter in header[0]:
             wanted = _word(form.delimiter)
             raise ValueError(
                 f"{path} must be separated by {wanted}, but its first line is by "
-                f"{word}. Save it with {wanted}."
+                f"{word}. Save it with {wanted}, or read it by "
+                f"privfeat.data.read_table(path, delimiter={delimiter!r})."
             )
     return header
 

@@ -55,10 +55,10 @@ def read_table(
     Raises
     ------
     ValueError
-        If the file is no table of its format, a line has other than as many values as
-        the first or a line break within a value, a column of ``columns`` is missing, or
-        two have one name. No message holds a value; that there is one tells of the
-        records.
+        If Python does not know the encoding, the file is no table of its format, a line
+        has other than as many values as the first or a line break within a value, a
+        column of ``columns`` is missing, or two have one name. No message holds a
+        value; that there is one tells of the records.
     ImportError
         Without pandas; for Parquet and Arrow, without pyarrow.
 

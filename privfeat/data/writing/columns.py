@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from privfeat._checks import check_order
 from privfeat._messages import array_of, check_columns, without_data
 from privfeat._warnings import warn
+from privfeat.data.lazy import LazyFeatures
 from privfeat.data.users import check_exact, ids_of
 
 
@@ -112,7 +113,8 @@ def as_columns(
 
 def warn_without_users(features: Any, groups: Any) -> None:
     """Warn of rows of a file that says whose each row is, if no groups are given."""
-    if groups is None and getattr(features, "has_groups", False) is True:
+    # no attribute of an object of others is asked for: it may raise what it holds
+    if groups is None and isinstance(features, LazyFeatures) and features.has_groups:
         warn(
             "features are of a file that says whose each row is, but no groups were "
             "given: fits of the new file cannot protect all rows of a user. Pass "
@@ -125,8 +127,8 @@ def refuse_chosen(features: Any) -> None:
 
     Other records decide which these are; pieces do not hand on that mark.
     """
-    chosen: Any = getattr(features, "chosen_by", ())
-    if chosen or getattr(features, "limited", False) is True:
+    ours = isinstance(features, LazyFeatures)
+    if ours and (features.limited or features.chosen_by):
         raise ValueError(
             "features must not be of a file that overlap --remove or --limit wrote, "
             "since other records chose its rows. Pass the split to write_features, "
