@@ -164,11 +164,8 @@ def plan(
         check_choice("estimator", name, ESTIMATORS)
     sizes, budget = (n_samples, n_features, n_classes), (epsilon, delta, adjacency)
     norm = 1.0 if clip_norm is None else check_positive("clip_norm", clip_norm)
-    clips: dict[str, Any] = {}
-    if clip_norm is not None:
-        clips = {"row_scaling": "clip", "clip_norm": norm}
     rows = [
-        _estimator_outlook(make(name, n_classes, *budget, **clips), *sizes, norm)
+        _estimator_outlook(make(name, n_classes, *budget, clip_norm), *sizes, norm)
         for name in estimators
     ]
     noises = [row.score_noise / data_factor for row in rows]
@@ -225,13 +222,15 @@ def make(
     epsilon: float,
     delta: float,
     adjacency: Adjacency,
-    **given: Any,
+    clip_norm: float | None = None,
 ) -> Any:
-    """Return the estimator called ``name`` with this budget and what else is given."""
+    """Return the estimator called ``name`` for this budget, and rows as for `plan`."""
     from privfeat import linear
 
-    budget = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
-    return getattr(linear, name)(**budget, classes=range(n_classes), **given)
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "adjacency": adjacency}
+    if clip_norm is not None:
+        given |= {"row_scaling": "clip", "clip_norm": clip_norm}
+    return getattr(linear, name)(classes=range(n_classes), **given)
 
 
 def _estimator_outlook(

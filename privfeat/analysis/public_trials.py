@@ -54,13 +54,15 @@ def run_trials(
     estimators: Sequence[str] = ESTIMATORS[:4],
     n_repeats: int = 3,
     max_rows: int = 4000,
+    clip_norm: float | None = None,
 ) -> list[Trial]:
     """Fit **public** records with the noise that ``n_samples`` private ones get.
 
     ``X`` and ``y`` are **public**: features from the same network, and labels, not of
     the private classes, but of as many, as hard to tell apart. They get no protection.
     At most ``max_rows`` of them train, and a third of their number test. ValueError,
-    among others, if a class has fewer than two public records.
+    among others, if a class has fewer than two public records. ``clip_norm`` as for
+    `privfeat.analysis.planning.plan`.
 
     All statistics are sums. So the noise on ``m`` public records is multiplied by ``m /
     n_samples``, which makes means as noisy as those of the private fit. What privacy
@@ -81,14 +83,16 @@ def run_trials(
         stratify=codes,
         random_state=0,
     )
-    free = make_pipeline(Normalizer(), LogisticRegression(C=_C, max_iter=300))
+    free = LogisticRegression(C=_C, max_iter=300)
+    if clip_norm is None:
+        free = make_pipeline(Normalizer(), free)
     with without_warnings(ConvergenceWarning):
         baseline = float(free.fit(train, y_train).score(test, y_test))
     trials = []
     # their large epsilon, of little noise on few records, is no promise
     with without_warnings(PrivacyWarning):
         for name in estimators:
-            private = make(name, len(classes), epsilon, delta, adjacency)
+            private = make(name, len(classes), epsilon, delta, adjacency, clip_norm)
             planned = private.planned(X.shape[1]).releases[-1]
             # of a release with weight 1, which is what the parameter sets
             multiplier = planned.noise_multiplier * planned.query.weight**0.5

@@ -1,7 +1,8 @@
 """The command ``privfeat``: one module per verb, each with ``add_parser`` and ``run``.
 
-Failures are one line on stderr: exit status 1, 2 for a wrong command line, or 3 for a
-budget that has too little left; all statuses are in docs/reference/commands.md.
+Failures are one line on stderr, or one for each column of a table: exit status 1, 2 for
+a wrong command line, or 3 for a budget that has too little left; all statuses are in
+docs/reference/commands.md.
 """
 
 import argparse
@@ -118,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             notes = " ".join(getattr(error, "__notes__", ()))
             print(f"privfeat: interrupted. {notes}".rstrip(), file=STDERR)
             return terminal.status_of(error)
-        # A user gets one line whatever went wrong; --debug has the rest before it.
+        # A user gets a sentence whatever went wrong; --debug has the rest before it.
         except Exception as error:  # noqa: BLE001 - each has its status
             if args.debug:
                 traceback.print_exception(error)

@@ -48,7 +48,8 @@ _SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+([.,]\d*e\+?|e\+)\d+", re.IGNORE
 ROUNDED = (
     "groups must name users as their table has them, got a number that a program has "
     "shortened, such as 1.1e+17, or may have rounded, as a reader of tables does from "
-    "2**53 on: it may be of several users. Read the file by privfeat.data.read_table."
+    "2**53 on: it may be of several users. Pass them as texts, as "
+    "privfeat.data.read_table reads a CSV file and Parquet keeps texts."
 )
 # Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
 _UNSEEN = re.compile(

@@ -17,7 +17,7 @@ from privfeat._messages import (
 )
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.callers.stateless import DECLARED, is_exactly
-from privfeat.core.sums.records import full_chunks
+from privfeat.core.sums.records import CHUNK_ROWS, full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.data.sharing import check_apart
 from privfeat.estimation.beside import is_charged
@@ -88,7 +88,8 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
 
     **Proof.** A public step that takes numbers gets each of them as float64, whatever
     types the columns have that other records are in, and computes each entry of a row
-    from that row alone, in chunks of one size, the last filled up with zeros.
+    from that row alone, in chunks of one size, the last filled up with zeros;
+    of sparse rows, entry by entry, or row by row, whose entries it adds up in order.
     `PublicColumns` and hashing read value by value. Our transformers multiply rows by a
     matrix: 1,024 at a time, the last filled up, on one core
     (`core.sums.records.full_chunks`), or one by one where products may have several
@@ -103,9 +104,9 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     numbers = sparse.issparse(rows) or isinstance(rows, np.ndarray)
     charged = charged or (is_charged() and numbers and rows.dtype.kind == "f")
     given: Iterable[Any]
-    if step.record_wise:  # einsum of NumPy cuts one row of 8,192 numbers otherwise
+    if step.record_wise:
         dense = step.takes_numbers and isinstance(rows, np.ndarray)
-        given = full_chunks(rows) if dense else [rows]
+        given = full_chunks(rows, size=_size(rows.shape[1])) if dense else [rows]
     elif step.private and not sparse.issparse(rows):
         given = full_chunks(np.asarray(rows), alone=not keeps_one_thread())
     else:
@@ -127,6 +128,15 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     else:  # numbers beside texts stay numbers
         made = np.concatenate([with_floats(part) for part in found])[:n_rows]
     return _finite(made) if charged else made
+
+
+def _size(n_columns: int) -> int:
+    """Return how many rows a step gets at a time: two or more, and few of wide ones.
+
+    NumPy's einsum cuts the sum of one row of 8,192 numbers otherwise than of several;
+    and some steps make many outputs of a wide row.
+    """
+    return max(2, min(CHUNK_ROWS, 2**12 // max(n_columns, 1)))
 
 
 def _or_empty(step: Step, row: Any, empty: Any) -> Any:

@@ -3,7 +3,6 @@
 import json
 import os
 import tomllib
-import unicodedata
 from collections.abc import Mapping
 from datetime import date, time
 from pathlib import Path
@@ -74,8 +73,7 @@ def read_columns(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     {'age': {'kind': 'integer', 'bounds': [0, 120], 'unit': 'years'}}
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        found = tomllib.loads(unicodedata.normalize("NFC", text))
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be in UTF-8: {error}. Save it so.") from error
     except tomllib.TOMLDecodeError as error:

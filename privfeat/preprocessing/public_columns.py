@@ -13,7 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
-from privfeat.data.tables.files import arrow_values, column_values
+from privfeat.data.tables.arrow_files import arrow_values
+from privfeat.data.tables.files import column_values
 from privfeat.estimation.bases import Parameters
 from privfeat.preprocessing.declaration import Column, parse_columns
 from privfeat.preprocessing.values import Refusals, outputs_of

@@ -36,7 +36,7 @@ _RULES = {
     "boolean": "true and false, yes and no, or 1 and 0",
     "category": "texts or numbers, as they are declared: codes such as 007, "
     "and those of 2**53 and more, as texts, and with no gaps beside a category such as "
-    "NA: read the file by privfeat.data.read_table, which guesses nothing",
+    "NA, as privfeat.data.read_table reads a CSV file and Parquet keeps texts",
     "date": "dates as ISO 8601 has them, such as 2024-05-31 or 2024-05-31T08:00+02:00",
 }
 _OTHER = {"boolean": "a category of the two words that it has"}

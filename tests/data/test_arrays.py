@@ -170,9 +170,9 @@ def test_numbers_are_no_places_where_names_are_numbers(tmp_path, names, labels):
 def test_users_that_a_reader_may_have_rounded_are_not_stored(tmp_path):
     users = pd.Series([2**53, 5, 6])
     splits = {"t": (np.eye(3), [0, 1, 0], users)}
-    with pytest.raises(ValueError, match="Read the file by privfeat"):
+    with pytest.raises(ValueError, match="Pass them as texts"):
         write_features(tmp_path / "a.h5", splits)
     with FeatureWriter(tmp_path / "b.h5", n_features=3) as writer:
-        with pytest.raises(ValueError, match="Read the file by privfeat"):
+        with pytest.raises(ValueError, match="Pass them as texts"):
             writer.append("t", np.eye(3), [0, 1, 0], groups=users)
         writer.append("t", np.eye(3), [0, 1, 0], groups=users.to_numpy())

@@ -107,9 +107,9 @@ def test_long_whole_numbers_of_pandas_are_no_codes(dtype):
         with pytest.raises(TypeError, match="and more, as texts"):
             columns.fit_transform(table)
         for users in (table["code"], table["code"].array):
-            with pytest.raises(ValueError, match="Read the file by privfeat"):
+            with pytest.raises(ValueError, match="Pass them as texts"):
                 ids_of(users)
-            with pytest.raises(ValueError, match="Read the file by privfeat"):
+            with pytest.raises(ValueError, match="Pass them as texts"):
                 next(HashKFold(2, key=1).split(table, groups=users))
     text = exact["code"].astype(str)
     assert columns.fit_transform(text.to_frame()).tolist() == [[1.0, 0.0]]

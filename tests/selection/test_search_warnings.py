@@ -51,8 +51,11 @@ def test_fits_warn_that_scores_in_folds_of_before_are_exact(fit, labelled, searc
     X, y = labelled
     ids = [f"image-{i}.png" for i in range(N)]
     drawn = list(FOLDS.split(X, y, groups=ids))
-    with pytest.warns(PrivacyWarning, match="scores of a search .* at any epsilon"):
+    told = "scores of a search .* at any epsilon"
+    with pytest.warns(PrivacyWarning, match=told) as caught:
         search(fit, X, y, cv=drawn)
+    n_fits = 3 * (2 if search is grid_search else 1)
+    assert len(caught) == n_fits  # Python shows one line once
 
 
 @pytest.mark.parametrize("search", [grid_search, scores])

@@ -88,8 +88,9 @@ def _classifiers(
 
     budget = options.given(args, ("epsilon", "delta", "adjacency"))
     sizes = (args.n, args.d, args.classes)
-    norm = None if declared is None else declared.settings["clip_norm"]
-    outlook = plan(*sizes, **budget, clip_norm=norm, data_factor=args.data_factor)
+    if declared is not None:
+        budget["clip_norm"] = declared.settings["clip_norm"]
+    outlook = plan(*sizes, **budget, data_factor=args.data_factor)
     # what can be refused is, before anything is printed
     public = None if args.public is None else _open_public(args, declared)
     if not args.json:

@@ -126,7 +126,12 @@ class Declared:
         """
         import numpy as np
 
-        from privfeat.data.tables.files import read_schema, table_parts
+        from privfeat.data.tables.files import (
+            as_pandas_read,
+            may_have_rounded,
+            read_schema,
+            table_parts,
+        )
         from privfeat.preprocessing.public_columns import check_names, features_of
         from privfeat.preprocessing.values import Refusals, numbers_of
 
@@ -144,7 +149,9 @@ class Declared:
         wanted += apart if labelled else []
         X, y, groups = [], [], []
         refusals = Refusals()
-        for part in table_parts(path, wanted):
+        rounded = may_have_rounded(path)
+        for read in table_parts(path, wanted):
+            part = as_pandas_read(read) if rounded else read
             with refusals.kept():
                 X.append(features_of(features, part))
             if target is not None:

@@ -44,13 +44,15 @@ def charged(
 
     A fit for which too little is left is refused before the body starts, and once more
     by its charge. So is one in folds where one record can move others, whose charge
-    would be too small; without a ledger it is warned of. Of several processes that fit
-    together the first charges for all, and none goes on unless it could.
+    would be too small; without a ledger it is warned of. A fit whose scores a search
+    will choose by is warned of, if nobody did as it asked for the folds. Of several
+    processes that fit together the first charges for all, and none goes on unless it
+    could.
     """
     team, choice = current_team(), uncovered_choice(statement.adjacency)
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
-    if choice is None and statement.private and are_scored():
+    if choice is None and statement.private and not _AROUND.get() and are_scored():
         warn(f"{SCORES.format(of='')}.")
     notes: dict[type[BaseException], str] = {BaseException: NOTHING_DRAWN}
     # one that goes on was; and the first process may charge before another hears of it

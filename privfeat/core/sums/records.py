@@ -82,9 +82,9 @@ class SparseChunk:
 
 
 def full_chunks(
-    rows: Shaped[np.ndarray, "n ..."], *, alone: bool = False
+    rows: Shaped[np.ndarray, "n ..."], *, alone: bool = False, size: int = CHUNK_ROWS
 ) -> Iterator[Shaped[Any, "b ..."]]:
-    """Yield rows ``CHUNK_ROWS`` at a time, the last ones filled up with zeros.
+    """Yield rows ``size`` at a time, which is public, the last filled up with zeros.
 
     Products of matrices round differently for different shapes: in chunks of one shape,
     what a classifier computes of a record does not depend on how many others there are;
@@ -97,9 +97,9 @@ def full_chunks(
         places: Any = getattr(rows, "iloc", rows)  # of a table
         yield from (copy(places[start : start + 1]) for start in range(len(rows)))
         return
-    for start in range(0, len(rows), CHUNK_ROWS):
-        part = rows[start : start + CHUNK_ROWS]
-        chunk = np.zeros((CHUNK_ROWS, *rows.shape[1:]), rows.dtype)
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        chunk = np.zeros((size, *rows.shape[1:]), rows.dtype)
         chunk[: len(part)] = part
         yield chunk
 

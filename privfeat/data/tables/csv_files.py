@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -23,29 +22,40 @@ class CsvForm:
     delimiter: str = ","
     encoding: str = "UTF-8"
 
+    def __post_init__(self) -> None:
+        """Raise TypeError or ValueError for a delimiter that is none."""
+        if not isinstance(self.delimiter, str):
+            kind = type(self.delimiter).__name__
+            raise TypeError(f"delimiter must be a text, got {kind}.")
+        if len(self.delimiter) != 1 or self.delimiter in '"\r\n':
+            raise ValueError(
+                f"delimiter must be one character, no quote, got {self.delimiter!r}."
+            )
+
     def opened(self, path: str | Path) -> Any:
         """Return the file, open as text; a mark of the order of bytes is no text."""
         try:
             utf_8 = codecs.lookup(self.encoding).name == "utf-8"
-        except LookupError:
+            encoding = "utf-8-sig" if utf_8 else self.encoding
+            return Path(path).open(newline="", encoding=encoding)
+        except LookupError:  # unknown, or of no text
             raise ValueError(
-                "encoding must be one that Python knows, such as 'cp1252', got "
+                "encoding must be one of Python's for text, such as 'cp1252', got "
                 f"{self.encoding!r}."
             ) from None
-        encoding = "utf-8-sig" if utf_8 else self.encoding
-        return Path(path).open(newline="", encoding=encoding)
 
     def rows(self, file: Any) -> Any:
-        """Return the rows of an open file; TypeError for another delimiter."""
+        """Return the rows of an open file."""
         return csv.reader(file, delimiter=self.delimiter, strict=True)
 
     def refusal(self, path: str | Path) -> ValueError:
         """Return the error for a file that is written otherwise; it holds no value."""
+        otherwise = f", or read it by {READER} if it is written so" * (self == CSV)
         return ValueError(
             f"{path} must be a table in {self.encoding}, separated by "
             f"{_word(self.delimiter)}, with the names of the columns in its first line "
             "and as many values in each other, none of them with a line break. Save "
-            f"it so, or read it by {READER}."
+            f"it so{otherwise}."
         )
 
 
@@ -63,8 +73,7 @@ def csv_header(path: str | Path, form: CsvForm = CSV) -> list[str]:
         names, refused = _rows(form.rows(file), 1)
     if refused or not names:
         raise form.refusal(path)
-    # an accent that is a separate letter makes no other name
-    header = [unicodedata.normalize("NFC", name).strip() for name in names[0]]
+    header = [name.strip() for name in names[0]]
     if not all(map(_is_name, header)):
         raise ValueError(
             f"{path} must have the names of its columns in its first line, and there "
@@ -72,7 +81,8 @@ def csv_header(path: str | Path, form: CsvForm = CSV) -> list[str]:
             "index=False to to_csv."
         )
     for delimiter, word in _DELIMITERS.items():
-        if len(header) == 1 and delimiter in header[0]:
+        other = delimiter != form.delimiter
+        if other and len(header) == 1 and delimiter in header[0]:
             wanted = _word(form.delimiter)
             raise ValueError(
                 f"{path} must be separated by {wanted}, but its first line is by "
@@ -120,7 +130,7 @@ def _rows(reader: Iterator[list[str]], size: int) -> tuple[list[list[str]], bool
     """Return the next rows, and whether they cannot be read, with no cause to show."""
     try:
         return list(islice(reader, size)), False
-    except (UnicodeDecodeError, csv.Error):
+    except (UnicodeError, csv.Error):
         return [], True
 
 

@@ -12,16 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._checks import require
 from privfeat._messages import array_of, without_data
-from privfeat.data.tables.csv_files import (
-    CSV,
-    N_ROWS,
-    CsvForm,
-    csv_header,
-    csv_parts,
-    objects_of,
-)
+from privfeat.data.tables.arrow_files import Part, arrow_file, arrow_kind, arrow_parts
+from privfeat.data.tables.csv_files import CSV, CsvForm, csv_header, csv_parts
 from privfeat.data.tables.rounding import as_read, holds_long, may_be_rounded
 
 FORMATS = (".csv", ".parquet", ".arrow", ".feather", ".npz")
@@ -32,7 +25,6 @@ _OF_DTYPES = {
     "b": "boolean",
     "M": "date",
 }
-Part = dict[str, NDArray[Any]]
 
 
 def is_table(path: str | Path) -> bool:
@@ -61,8 +53,8 @@ def read_schema(path: str | Path, form: CsvForm = CSV) -> dict[str, str | None]:
         found = _arrays(path).items()
         kinds = [(name, _OF_DTYPES.get(values.dtype.kind)) for name, values in found]
     else:
-        schema, _ = _arrow_file(path)
-        kinds = [(field.name, _arrow_kind(field.type)) for field in schema]
+        schema, _ = arrow_file(path)
+        kinds = [(field.name, arrow_kind(field.type)) for field in schema]
     names = [name for name, _ in kinds]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -74,10 +66,12 @@ def read_schema(path: str | Path, form: CsvForm = CSV) -> dict[str, str | None]:
     return dict(kinds)
 
 
-def table_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
+def table_parts(
+    path: str | Path, names: Sequence[str], form: CsvForm = CSV
+) -> Iterator[Part]:
     """Give the values of these columns of `read_schema`, of some rows at a time.
 
-    The name of the file ends in .csv (commas, UTF-8, names in the first line), .npz
+    The name of the file ends in .csv (names in the first line; UTF-8 and commas), .npz
     (one array for each column; one of shape (n, k) is k columns, its name followed by
     0, 1, ...), .parquet, .arrow or .feather (both of Arrow). A part has for each column
     an array of shape (n_rows,) with values as they stand: of CSV, texts; None or NaN
@@ -87,7 +81,7 @@ def table_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
     """
     suffix = Path(path).suffix.lower()
     if suffix == ".csv":
-        yield from csv_parts(path, names)
+        yield from csv_parts(path, names, form)
     elif suffix == ".npz":
         arrays = _arrays(path)
         n_rows = {len(values) for values in arrays.values()}
@@ -95,7 +89,19 @@ def table_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
             raise ValueError(f"{path} must have columns of one length.")
         yield {name: arrays[name] for name in names}
     else:
-        yield from _arrow_parts(path, names)
+        yield from arrow_parts(path, names)
+
+
+def may_have_rounded(path: str | Path) -> bool:
+    """Return whether pandas wrote the file, which may round whole numbers before."""
+    if Path(path).suffix.lower() in (".csv", ".npz"):
+        return False
+    return b"pandas" in (arrow_file(path)[0].metadata or {})
+
+
+def as_pandas_read(part: Part) -> Part:
+    """Return a part in which long whole numbers are floats, which name nothing."""
+    return part | {n: as_read(v) for n, v in part.items() if holds_long(v)}
 
 
 def _arrays(path: str | Path) -> Part:
@@ -121,124 +127,6 @@ def _arrays(path: str | Path) -> Part:
     if len(columns) != n_columns:
         raise ValueError(f"{path} must have each column once.")
     return columns
-
-
-def _arrow_parts(path: str | Path, names: Sequence[str]) -> Iterator[Part]:
-    """Yield the parts of an Arrow table; ValueError, without a value, if damaged."""
-    batches = _arrow_file(path, names)[1]
-    while True:
-        part, refused = _arrow_part(batches, names)
-        if refused:
-            raise _damaged(path)
-        if part is None:
-            return
-        yield part
-
-
-def arrow_table(path: str | Path, names: Sequence[str]) -> Any:
-    """Return these columns as a table of Arrow, with the values of dictionaries.
-
-    ValueError, without a value, if the file is damaged, or no Parquet or Arrow.
-    """
-    table = _arrow_table(*_arrow_file(path, names), names)
-    if table is None:
-        raise _damaged(path)
-    return table
-
-
-def _arrow_table(schema: Any, batches: Any, names: Sequence[str]) -> Any:
-    """Return the table, or None if it cannot be read, with no cause to show."""
-    import pyarrow
-
-    try:
-        found = list(batches)
-        table = pyarrow.Table.from_batches(found, None if found else schema)
-        plain = {name: _decoded(table.column(name)) for name in names}
-        read = pyarrow.table(plain)
-        read.validate(full=True)  # else a text that is none would be shown later
-        return read
-    except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
-        return None
-
-
-def _damaged(path: str | Path) -> ValueError:
-    return ValueError(
-        f"{path} must hold values of the types of its columns, text in UTF-8. Write it "
-        "again."
-    )
-
-
-def _arrow_part(
-    batches: Iterator[Any], names: Sequence[str]
-) -> tuple[Part | None, bool]:
-    """Return the next rows, and whether they cannot be read, with no cause to show."""
-    try:
-        batch = next(batches, None)
-        if batch is None:
-            return None, False
-        part = {name: arrow_values(batch.column(name)) for name in names}
-        if b"pandas" in (batch.schema.metadata or {}):
-            # which may have rounded long whole numbers before it wrote the file
-            part |= {n: as_read(v) for n, v in part.items() if holds_long(v)}
-        return part, False
-    except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
-        return None, True
-
-
-def _arrow_file(
-    path: str | Path, names: Sequence[str] | None = None
-) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a file, and its batches of rows."""
-    require("a table of Parquet or Arrow", "pyarrow", extra="tables")
-    import pyarrow
-    from pyarrow import parquet
-
-    Path(path).open("rb").close()  # a file that is missing is named as others are
-    try:
-        if Path(path).suffix.lower() == ".parquet":
-            file = parquet.ParquetFile(path)
-            parts = file.iter_batches(batch_size=N_ROWS, columns=names)
-            return file.schema_arrow, parts
-        from pyarrow import feather
-
-        table = feather.read_table(path, columns=names, memory_map=True)
-        return table.schema, iter(table.to_batches(max_chunksize=N_ROWS))
-    except pyarrow.ArrowException:
-        pass  # its message may hold what is in the file
-    raise ValueError(f"{path} must be a file of Parquet or Arrow, as its name says.")
-
-
-def arrow_values(column: Any) -> NDArray[Any]:
-    """Return a column of Arrow, in one piece or in several, as an array."""
-    from pyarrow import types
-
-    column = _decoded(column)
-    if types.is_integer(column.type) and column.null_count:
-        return objects_of(column.to_pylist())  # not floats, which round large numbers
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def _decoded(column: Any) -> Any:
-    """Return a column of Arrow in one piece, with the values that numbers stand for."""
-    from pyarrow import ChunkedArray, types
-
-    if isinstance(column, ChunkedArray):
-        column = column.combine_chunks()
-    return column.dictionary_decode() if types.is_dictionary(column.type) else column
-
-
-def _arrow_kind(kind: Any) -> str | None:
-    """Return the kind of a column of this type; dictionaries are not read."""
-    from pyarrow import types
-
-    known = {
-        "numeric": types.is_floating(kind) or types.is_decimal(kind),
-        "integer": types.is_integer(kind),
-        "boolean": types.is_boolean(kind),
-        "category": types.is_dictionary(kind),
-        "date": types.is_date(kind) or types.is_timestamp(kind),
-    }
-    return next((name for name, is_so in known.items() if is_so), None)
 
 
 def column_values(given: Any, *, exact: bool) -> NDArray[Any]:

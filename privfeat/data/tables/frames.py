@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privfeat._checks import require
-from privfeat.data.tables.csv_files import CsvForm, csv_parts
-from privfeat.data.tables.files import arrow_table, read_schema, table_parts
+from privfeat._messages import list_of, without_data
+from privfeat.data.tables.arrow_files import arrow_table
+from privfeat.data.tables.csv_files import CsvForm
+from privfeat.data.tables.files import FORMATS, is_table, read_schema, table_parts
 
 if TYPE_CHECKING:
     import pandas
@@ -29,8 +31,10 @@ def read_table(
     changes all others, which no statement covers. Here nothing of a value depends on
     another record: a CSV file holds texts, blanks are no gaps but ``""``, and columns
     of Parquet and Arrow have the types that the file states, which keep whole numbers
-    beside a gap. What a text means is for `privfeat.PublicColumns` to say, from public
-    declarations; or change texts one by one, as by ``table["age"].astype(float)``.
+    beside a gap. Codes of 2**53 and more should be texts there as well: whole numbers
+    of pandas, which may be rounded, are no users and no categories. What a text means
+    is for `privfeat.PublicColumns` to say, from public declarations; or change texts
+    one by one, as by ``table["age"].astype(float)``.
 
     Parameters
     ----------
@@ -42,7 +46,7 @@ def read_table(
         The names of the columns to read, in this order; None for all. Name them where
         the file may lack a line of names: its first record would be taken for one.
     delimiter : str, default=","
-        What stands between the values of a CSV file: one character.
+        What stands between the values of a CSV file: one character. Not used of others.
     encoding : str, default="UTF-8"
         The encoding of a CSV file, such as ``"cp1252"``, which spreadsheets write.
 
@@ -54,11 +58,13 @@ def read_table(
 
     Raises
     ------
-    ValueError
-        If Python does not know the encoding, the file is no table of its format, a line
-        has other than as many values as the first or a line break within a value, a
-        column of ``columns`` is missing, or two have one name. No message holds a
-        value; that there is one tells of the records.
+    TypeError, ValueError
+        If the name of the file or the encoding is another, the file is no table of its
+        format, a line has other than as many values as the first or a line break within
+        a value, a column of ``columns`` is missing, or two have one name. No message
+        holds a value; that there is one tells of the records.
+    OSError
+        If the file cannot be read.
     ImportError
         Without pandas; for Parquet and Arrow, without pyarrow.
 
@@ -75,28 +81,22 @@ def read_table(
     require("a table as a data frame", "pandas", extra="tables")
     import pandas
 
+    if not is_table(path):
+        raise ValueError(f"path must end in one of {', '.join(FORMATS)}, got {path}.")
     form = CsvForm(delimiter, encoding)
     known = list(read_schema(path, form))
-    names = known if columns is None else list(columns)
+    names = known if columns is None else list_of("columns", columns)
     lost = [name for name in names if name not in known]
-    if lost:
-        raise ValueError(f"{path} must have the columns {lost}, got none of this name.")
+    if lost or len(set(names)) < len(names):
+        got = f"got none of the name {lost}" if lost else "got one twice"
+        raise ValueError(f"{path} must have each of the columns once, {got}.")
     suffix = Path(path).suffix.lower()
     if suffix in (".csv", ".npz"):
-        texts = suffix == ".csv"
-        parts = csv_parts(path, names, form) if texts else table_parts(path, names)
-        return _of_parts(list(parts), names, texts=texts)
+        parts = [*table_parts(path, names, form)]
+        parts = parts or [{name: np.empty(0, object) for name in names}]
+        values = {n: np.concatenate([part[n] for part in parts]) for n in names}
+        texts = str if suffix == ".csv" else None
+        return without_data(pandas.DataFrame, values, columns=names, dtype=texts)
     # with types of pandas a gap would round the whole numbers of its column
-    table = arrow_table(path, names)
-    return table.to_pandas(types_mapper=pandas.ArrowDtype, ignore_metadata=True)
-
-
-def _of_parts(
-    parts: list[dict[str, Any]], names: list[str], *, texts: bool
-) -> "pandas.DataFrame":
-    """Return the parts of a file one after the other; an empty file may have none."""
-    import pandas
-
-    parts = parts or [{name: np.empty(0, object) for name in names}]
-    values = {name: np.concatenate([part[name] for part in parts]) for name in names}
-    return pandas.DataFrame(values, columns=names, dtype=str if texts else None)
+    of_file = {"types_mapper": pandas.ArrowDtype, "ignore_metadata": True}
+    return without_data(arrow_table(path, names).to_pandas, **of_file)

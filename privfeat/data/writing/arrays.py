@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from privfeat._checks import check_class_names, check_order
 from privfeat._messages import array_of, check_columns
+from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import WITHOUT_DUPLICATES
 from privfeat.data.users import check_exact
-from privfeat.data.writing.columns import numbered, warn_without_users
+from privfeat.data.writing.columns import makers_of, numbered, warn_without_users
 from privfeat.data.writing.writer import FeatureWriter
 
 
@@ -107,9 +108,10 @@ def write_features(
             chosen = {
                 name: {WITHOUT_DUPLICATES: list(makers)}
                 for name, split in splits.items()
-                if (makers := getattr(split[0], "chosen_by", ()))
+                if (makers := makers_of(split[0]))
             }
-            if any(getattr(s[0], "limited", False) is True for s in splits.values()):
+            ours = [s[0] for s in splits.values() if isinstance(s[0], LazyFeatures)]
+            if any(features.limited for features in ours):
                 metadata = {**(metadata or {}), "limit": True}
             writer.finish(metadata, class_names=class_names, split_metadata=chosen)
     except BaseException:

@@ -122,6 +122,11 @@ def warn_without_users(features: Any, groups: Any) -> None:
         )
 
 
+def makers_of(features: Any) -> tuple[str, ...]:
+    """Return whose records chose the rows of a feature file; none of other rows."""
+    return features.chosen_by if isinstance(features, LazyFeatures) else ()
+
+
 def refuse_chosen(features: Any) -> None:
     """Raise ValueError for rows of a file that holds a part of its records.
 

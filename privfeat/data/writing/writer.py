@@ -170,12 +170,16 @@ class FeatureWriter:
         Raises
         ------
         TypeError, ValueError
-            If shapes or types do not fit, a feature is not finite, or the features are
-            of a file that holds a part of its records. Also if an interrupted run is
-            continued, and nobody asked for the `position` of the split: a record that
-            is appended again would count twice.
+            If shapes or types do not fit, a feature is not finite, or features are of a
+            file of a part of its records. Also if nobody asked for the `position` of
+            a split that is continued: a record appended again would count twice.
         OSError
             If the disk is full or fails.
+
+        Warns
+        -----
+        PrivacyWarning
+            If features of a file that holds users are given without them.
         """
         refuse_chosen(features)
         warn_without_users(features, groups)

@@ -9,7 +9,6 @@ import pytest
 from privfeat import PublicColumns
 from privfeat.data import read_table
 from privfeat.data.tables.files import read_schema, table_parts
-from privfeat.preprocessing import read_columns
 
 SECRET = "1234567"
 LINES = ["007,3,2026-03-04,yes", "9007199254740993,0.1,03/04/2026,TRUE"]
@@ -47,10 +46,14 @@ def test_files_of_spreadsheets_are_read_as_they_say(tmp_path):
         assert read.to_dict("list") == {"a": ["1"], "b": ["2"]}
     with pytest.raises(ValueError, match="by semicolons, but its first line is by com"):
         read_table(path, delimiter=";")
-    with pytest.raises(TypeError, match="delimiter"):
-        read_table(path, delimiter=";;")
-    with pytest.raises(ValueError, match="encoding must be one that Python knows"):
-        read_table(path, encoding="ansi")
+    for delimiter in (";;", '"', "\n", ""):
+        with pytest.raises(ValueError, match="delimiter must be one character"):
+            read_table(path, delimiter=delimiter)
+    with pytest.raises(TypeError, match="delimiter must be a text"):
+        read_table(path, delimiter=None)
+    for encoding in ("ansi", "hex"):
+        with pytest.raises(ValueError, match="encoding must be one of Python's for"):
+            read_table(path, encoding=encoding)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +77,28 @@ def test_named_columns_are_read_in_their_order(tmp_path):
     path = written(tmp_path / "a.csv", "a,b,c", "1,2,3")
     assert read_table(path, ["c", "a"]).to_dict("list") == {"c": ["3"], "a": ["1"]}
     headless = written(tmp_path / "b.csv", f"Ann,{SECRET}x", "Bob,y")
-    with pytest.raises(ValueError, match=r"columns \['name'\], got none") as e:
+    with pytest.raises(ValueError, match=r"got none of the name \['name'\]") as e:
         read_table(headless, ["name"])
     assert SECRET not in str(e.value)
+    with pytest.raises(ValueError, match="got one twice"):
+        read_table(path, ["a", "a"])
+    with pytest.raises(TypeError, match="columns must be one-dimensional"):
+        read_table(path, "abc")
+
+
+def test_files_of_other_names_are_refused(tmp_path):
+    path = written(tmp_path / "a.tsv", "a\tb", "1\t2")
+    with pytest.raises(ValueError, match="path must end in one of"):
+        read_table(path, delimiter="\t")
+
+
+def test_dates_that_pandas_cannot_hold_are_refused_without_a_value(tmp_path):
+    np.savez(tmp_path / "a.npz", day=np.array([2**50], "M8[D]"))
+    with pytest.raises(ValueError) as e:  # noqa: PT011 - its words are without_data's
+        read_table(tmp_path / "a.npz")
+    assert "2026" not in str(e.value)
+    assert str(2**50) not in str(e.value)
+    assert e.value.__context__ is None
 
 
 def test_a_table_without_records_has_its_columns(tmp_path):
@@ -159,13 +181,6 @@ def test_columns_are_those_of_the_commands(tmp_path, suffix):
     assert np.array_equal(columns.fit_transform(read_table(path)), by_commands)
 
 
-def test_an_accent_that_is_a_separate_letter_makes_no_other_column(tmp_path):
-    (tmp_path / "columns.toml").write_text('["Gro\u0308\u00dfe"]\nkind = "boolean"\n')
-    declared = read_columns(tmp_path / "columns.toml")
-    read = read_table(written(tmp_path / "a.csv", "Gr\u00f6\u00dfe", "yes"))
-    assert list(declared) == list(read.columns)
-
-
 def test_errors_name_what_reads_the_file(tmp_path):
     path = written(tmp_path / "a.csv", "dose;unit", "1,5;mg")
     with pytest.raises(ValueError, match=r"read_table\(path, delimiter=';'\)"):
@@ -173,6 +188,8 @@ def test_errors_name_what_reads_the_file(tmp_path):
     path = written(tmp_path / "b.csv", "dose", "\u00e4", encoding="cp1252")
     with pytest.raises(ValueError, match='delimiter=";", encoding="cp1252"'):
         read_table(path)
+    with pytest.raises(ValueError, match=r"with a line break. Save it so\.$"):
+        read_table(written(tmp_path / "b.csv", "a;b", "1"), delimiter=";")
     path = tmp_path / "c.csv"
     pd.DataFrame({"a": ["x"]}).to_csv(path)
     with pytest.raises(ValueError, match="pass index=False to to_csv"):
