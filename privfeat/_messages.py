@@ -2,21 +2,22 @@
 
 What NumPy, scikit-learn, pandas or an object of the user raises, or warns of, may hold
 values, labels, ids or counts. An error becomes one with the words of this file, without
-cause, context or notes. A message that is not known becomes a general one, a warning
-that is not known is dropped.
+cause, context or notes, or a general one; a warning that is not known is dropped.
 """
 
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Set
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._names import A_RECORD, may_be_a_record
+from privfeat._process import MLFLOW, unlogged
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,10 +83,10 @@ _UNKNOWN = (
 def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return ``function(*args, **kwargs)``; what it raises or warns of shows no data.
 
-    MemoryError and TypeError, in our words, for their own kind, and ValueError for all
-    others.
+    Nor does MLflow log it. MemoryError, TypeError for their own, ValueError for others.
     """
-    with without_warnings() as texts:
+    quiet = unlogged() if MLFLOW in sys.modules else nullcontext()
+    with without_warnings() as texts, quiet:
         try:
             result = function(*args, **kwargs)
             refusal = None
@@ -290,10 +291,8 @@ def _refusal(error: Exception) -> Exception:
         text = str(error)
     except Exception:  # noqa: BLE001 - anything may show data
         return kind(_UNKNOWN)
-    harmless = any(re.fullmatch(pattern, text) for pattern in _HARMLESS)
-    if harmless or (text.startswith(_NAMES) and type(error) is ValueError):
+    names = text.startswith(_NAMES) and type(error) is ValueError
+    if names or any(re.fullmatch(pattern, text) for pattern in _HARMLESS):
         return kind(text)
-    for phrase, sentence in _REWORDED.items():
-        if phrase in text:
-            return kind(sentence)
-    return kind(_UNKNOWN)
+    known = (sentence for phrase, sentence in _REWORDED.items() if phrase in text)
+    return kind(next(known, _UNKNOWN))

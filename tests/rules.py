@@ -6,7 +6,7 @@ from tests.audited import stages
 
 BASE = {"numpy", "scipy"}
 SHARED = {
-    "privfeat._blas",
+    "privfeat._process",
     "privfeat._checks",
     "privfeat._messages",
     "privfeat._progress",
@@ -51,7 +51,7 @@ def core_rules():
 RULES = {
     "privfeat/__init__.py": rule(ours={"privfeat"}),
     "privfeat/_version.py": rule(),
-    "privfeat/_blas.py": rule(["jaxtyping", "threadpoolctl"]),
+    "privfeat/_process.py": rule(["jaxtyping", "threadpoolctl"]),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_encoding.py": rule(),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._blas import one_thread_a_product
+from privfeat._process import one_thread_a_product
 from privfeat._progress import phase, steps
 from privfeat._types import LossOption, MatrixNoise
 from privfeat.core.accounting.plan import Query

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfeat._blas import keeps_one_thread, one_thread_a_product
 from privfeat._messages import without_data
+from privfeat._process import keeps_one_thread, one_thread_a_product
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures
 from privfeat.pipeline.records import (

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from privfeat._blas import times_matrix
 from privfeat._checks import check_int, check_real
+from privfeat._process import times_matrix
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import sensitivity
 from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step

@@ -13,8 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from privfeat._messages import array_of, refuse_masked, without_data
 from privfeat._warnings import warn
-from privfeat.data.tables.arrow_files import arrow_values
-from privfeat.data.tables.files import column_values
+from privfeat.data.tables.files import arrow_column, column_values
 from privfeat.estimation.bases import Parameters
 from privfeat.preprocessing.declaration import Column, parse_columns
 from privfeat.preprocessing.values import Refusals, outputs_of
@@ -275,7 +274,7 @@ def _values(
         if reset:
             without_data(validate_data, estimator, X, skip_check_array=True)
         return {
-            column.name: without_data(arrow_values, X.column(column.name))
+            column.name: without_data(arrow_column, X, column.name)
             if arrow
             else column_values(X[column.name], exact=column.kind == "category")
             for column in declared

@@ -8,7 +8,7 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from privfeat._blas import one_thread_a_product
+from privfeat._process import one_thread_a_product
 from privfeat.core.noise.release import Release
 from privfeat.solvers.spectrum import eigenvectors
 

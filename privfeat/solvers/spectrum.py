@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from privfeat._blas import one_thread_a_product
 from privfeat._memory import memory_bytes
+from privfeat._process import one_thread_a_product
 from privfeat._warnings import warn
 from privfeat.core.noise.release import Release
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from privfeat import DPLeastSquares
-from privfeat._blas import times_matrix
+from privfeat._process import times_matrix
 from privfeat.core.sums.records import full_chunks
 from privfeat.preprocessing import DPPCA
 

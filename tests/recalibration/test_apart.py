@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from privfeat import DPLeastSquares, TemperatureScaling
-from privfeat._blas import keeps_one_thread, library_of_numpy
+from privfeat._process import keeps_one_thread, library_of_numpy
 from privfeat.audit.recorder import recording
 from privfeat.data import FeatureWriter, open_features, write_features
 from privfeat.data.schema import WITHOUT_DUPLICATES

@@ -126,12 +126,7 @@ class Declared:
         """
         import numpy as np
 
-        from privfeat.data.tables.files import (
-            as_pandas_read,
-            may_have_rounded,
-            read_schema,
-            table_parts,
-        )
+        from privfeat.data.tables.files import read_schema, table_parts
         from privfeat.preprocessing.public_columns import check_names, features_of
         from privfeat.preprocessing.values import Refusals, numbers_of
 
@@ -149,9 +144,7 @@ class Declared:
         wanted += apart if labelled else []
         X, y, groups = [], [], []
         refusals = Refusals()
-        rounded = may_have_rounded(path)
-        for read in table_parts(path, wanted):
-            part = as_pandas_read(read) if rounded else read
+        for part in table_parts(path, wanted):
             with refusals.kept():
                 X.append(features_of(features, part))
             if target is not None:
@@ -243,7 +236,8 @@ def column_of(path: str, option: str, name: str) -> list[Any]:
         raise CommandError(
             f"{option} must be a column of {path}, got {name!r}. Name one that it has."
         )
-    return [v for part in table_parts(path, [name]) for v in part[name].tolist()]
+    parts = table_parts(path, [name], exact=True)
+    return [value for part in parts for value in part[name].tolist()]
 
 
 def add_columns(parser: ArgumentParser, *, users: bool = True) -> None:

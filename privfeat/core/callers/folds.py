@@ -12,7 +12,7 @@ sent it: there only folds are known that were drawn where this could be seen.
 Records are meant, not parameters: a search by exact scores fits its best candidate on
 all records, and no charge covers which one that is. `selection/ahead` warns of it as
 the search asks `HashKFold` for folds, a fit in folds that were drawn before does so
-itself (`are_scored`), and `selection/cost` says so.
+itself (`uncovered_or_scored`), and `selection/cost` says so.
 """
 
 from collections.abc import Sequence
@@ -94,9 +94,27 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     None if all of them around this call pass on all records, or those of
     `covered_rows`, as they are. A choice in other code cannot be seen.
     """
+    return _choice(callers(*_CHOOSERS), adjacency)
+
+
+def uncovered_or_scored(adjacency: Adjacency) -> tuple[Uncovered | None, bool]:
+    """Return `uncovered_choice`, and whether what called scores the fit exactly.
+
+    In folds that it did not ask for; of others, `selection/ahead` has warned.
+    """
+    around = callers(*_CHOOSERS)
+    trained = [
+        caller.frame.f_locals.get("train")
+        for caller in around
+        if caller.module == _VALIDATION and caller.function in _ON_FOLDS
+    ]
+    drawn = [are_covered(rows) and not are_covered(rows, SEEN) for rows in trained]
+    return _choice(around, adjacency), any(drawn)
+
+
+def _choice(around: Sequence[Caller], adjacency: Adjacency) -> Uncovered | None:
     # of scikit-learn; of a job what it was sent to do, and on which rows
     outermost, job, rows = "", "", None
-    around = callers(*_CHOOSERS)
     for place, caller in enumerate(around):
         module, function, names = *caller[:2], caller.frame.f_locals
         if not _hands_on(caller) or (
@@ -125,19 +143,6 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
             "in the place of its folds.",
         )
     return None
-
-
-def are_scored() -> bool:
-    """Return whether what called scores this fit, in folds that it did not ask for.
-
-    Of folds that it asked for, `selection/ahead` has warned.
-    """
-    trained = [
-        caller.frame.f_locals.get("train")
-        for caller in callers("sklearn")
-        if caller.module == _VALIDATION and caller.function in _ON_FOLDS
-    ]
-    return any(are_covered(rows) and not are_covered(rows, SEEN) for rows in trained)
 
 
 def _remedy(around: Sequence[Caller]) -> str:

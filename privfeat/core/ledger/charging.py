@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from privfeat._warnings import warn, warnings_shown
-from privfeat.core.callers.folds import SCORES, are_scored, uncovered_choice
+from privfeat.core.callers.folds import SCORES, uncovered_or_scored
 from privfeat.core.callers.several_fits import several_fits
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.ledger.runs import Tokens, check_running, finish
@@ -49,10 +49,10 @@ def charged(
     processes that fit together the first charges for all, and none goes on unless it
     could.
     """
-    team, choice = current_team(), uncovered_choice(statement.adjacency)
+    team, (choice, scored) = current_team(), uncovered_or_scored(statement.adjacency)
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
-    if choice is None and statement.private and not _AROUND.get() and are_scored():
+    if scored and choice is None and statement.private and not _AROUND.get():
         warn(f"{SCORES.format(of='')}.")
     notes: dict[type[BaseException], str] = {BaseException: NOTHING_DRAWN}
     # one that goes on was; and the first process may charge before another hears of it

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, Num, Shaped
 
-from privfeat._blas import one_thread_a_product
+from privfeat._process import one_thread_a_product
 from privfeat.core.bounds.user_clips import UserClip
 from privfeat.core.sums.arithmetic import kernels
 from privfeat.core.sums.processes import Team

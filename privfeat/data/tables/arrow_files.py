@@ -42,10 +42,12 @@ def _arrow_table(schema: Any, batches: Any, names: Sequence[str]) -> Any:
 
     try:
         found = list(batches)
+        for batch in found:
+            batch.validate(full=True)  # else values are read beyond the file
         table = pyarrow.Table.from_batches(found, None if found else schema)
         plain = {name: _decoded(table.column(name)) for name in names}
         read = pyarrow.table(plain)
-        read.validate(full=True)  # else a text that is none would be shown later
+        read.validate(full=True)  # dictionaries, too
         return read
     except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
         return None
@@ -66,6 +68,7 @@ def _arrow_part(
         batch = next(batches, None)
         if batch is None:
             return None, False
+        batch.validate(full=True)  # else values are read beyond the file
         return {name: arrow_values(batch.column(name)) for name in names}, False
     except Exception:  # noqa: BLE001 - pyarrow's errors of many kinds hold values
         return None, True
@@ -89,7 +92,7 @@ def arrow_file(
 
         table = feather.read_table(path, columns=names, memory_map=True)
         return table.schema, iter(table.to_batches(max_chunksize=N_ROWS))
-    except pyarrow.ArrowException:
+    except (pyarrow.ArrowException, OSError):
         pass  # its message may hold what is in the file
     raise ValueError(f"{path} must be a file of Parquet or Arrow, as its name says.")
 
@@ -110,7 +113,9 @@ def _decoded(column: Any) -> Any:
 
     if isinstance(column, ChunkedArray):
         column = column.combine_chunks()
-    return column.dictionary_decode() if types.is_dictionary(column.type) else column
+    if types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    return column.cast("string") if types.is_string_view(column.type) else column
 
 
 def arrow_kind(kind: Any) -> str | None:

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._messages import array_of, without_data
-from privfeat.data.tables.arrow_files import Part, arrow_file, arrow_kind, arrow_parts
+from privfeat.data.tables.arrow_files import (
+    Part,
+    arrow_file,
+    arrow_kind,
+    arrow_parts,
+    arrow_values,
+)
 from privfeat.data.tables.csv_files import CSV, CsvForm, csv_header, csv_parts
 from privfeat.data.tables.rounding import as_read, holds_long, may_be_rounded
 
@@ -67,7 +73,11 @@ def read_schema(path: str | Path, form: CsvForm = CSV) -> dict[str, str | None]:
 
 
 def table_parts(
-    path: str | Path, names: Sequence[str], form: CsvForm = CSV
+    path: str | Path,
+    names: Sequence[str],
+    form: CsvForm = CSV,
+    *,
+    exact: bool = False,
 ) -> Iterator[Part]:
     """Give the values of these columns of `read_schema`, of some rows at a time.
 
@@ -75,7 +85,9 @@ def table_parts(
     (one array for each column; one of shape (n, k) is k columns, its name followed by
     0, 1, ...), .parquet, .arrow or .feather (both of Arrow). A part has for each column
     an array of shape (n_rows,) with values as they stand: of CSV, texts; None or NaN
-    where Arrow has null.
+    where Arrow has null. Unless ``exact``, as for numbers that are only shown, whole
+    numbers of 2**53 and more in a file that pandas wrote are floats, which name no user
+    and no category: a reader may have rounded them, for the sake of another record.
 
     ValueError if the file is no table of its format. No message holds a value.
     """
@@ -89,19 +101,23 @@ def table_parts(
             raise ValueError(f"{path} must have columns of one length.")
         yield {name: arrays[name] for name in names}
     else:
-        yield from arrow_parts(path, names)
+        rounded = not exact and _of_pandas(arrow_file(path)[0])
+        for part in arrow_parts(path, names):
+            yield {n: _as_read(v) for n, v in part.items()} if rounded else part
 
 
-def may_have_rounded(path: str | Path) -> bool:
-    """Return whether pandas wrote the file, which may round whole numbers before."""
-    if Path(path).suffix.lower() in (".csv", ".npz"):
-        return False
-    return b"pandas" in (arrow_file(path)[0].metadata or {})
+def _of_pandas(schema: Any) -> bool:
+    return b"pandas" in (schema.metadata or {})
 
 
-def as_pandas_read(part: Part) -> Part:
-    """Return a part in which long whole numbers are floats, which name nothing."""
-    return part | {n: as_read(v) for n, v in part.items() if holds_long(v)}
+def _as_read(values: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(as_read(values)) if holds_long(values) else values
+
+
+def arrow_column(table: Any, name: str) -> NDArray[Any]:
+    """Return the values of a column of a table of Arrow, as `table_parts` does."""
+    values = arrow_values(table.column(name))
+    return _as_read(values) if _of_pandas(table.schema) else values
 
 
 def _arrays(path: str | Path) -> Part:

@@ -70,6 +70,8 @@ def as_columns(
     they are None. TypeError or ValueError if a shape, type or value does not fit.
     Messages hold no data.
     """
+    _refuse_chosen(features)
+    warn_without_users(features, groups)
     check_columns(features=features)
     if groups is not None:
         check_exact(groups)
@@ -127,7 +129,7 @@ def makers_of(features: Any) -> tuple[str, ...]:
     return features.chosen_by if isinstance(features, LazyFeatures) else ()
 
 
-def refuse_chosen(features: Any) -> None:
+def _refuse_chosen(features: Any) -> None:
     """Raise ValueError for rows of a file that holds a part of its records.
 
     Other records decide which these are; pieces do not hand on that mark.

@@ -20,12 +20,7 @@ from privfeat.data.schema import (
     write_attributes,
     write_root,
 )
-from privfeat.data.writing.columns import (
-    as_columns,
-    refuse_chosen,
-    warn_of_zeros,
-    warn_without_users,
-)
+from privfeat.data.writing.columns import as_columns, warn_of_zeros
 from privfeat.data.writing.parts import (
     SplitRows,
     find_parts,
@@ -181,8 +176,6 @@ class FeatureWriter:
         PrivacyWarning
             If features of a file that holds users are given without them.
         """
-        refuse_chosen(features)
-        warn_without_users(features, groups)
         arrays = as_columns(
             features, labels, groups, dtype=self.dtype, n_features=self.n_features
         )

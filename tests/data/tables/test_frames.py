@@ -145,9 +145,10 @@ def test_a_damaged_file_of_arrow_is_refused_without_a_value(tmp_path):
     pd.DataFrame({"a": [SECRET] * 9}).to_parquet(path, compression=None)
     kept = path.read_bytes()
     path.write_bytes(kept.replace(SECRET.encode(), b"\xff" * len(SECRET)))
-    with pytest.raises(ValueError, match="text in UTF-8") as e:
-        read_table(path)
-    assert e.value.__context__ is None
+    for read in (read_table, lambda path: list(table_parts(path, ["a"]))):
+        with pytest.raises(ValueError, match="text in UTF-8") as e:
+            read(path)
+        assert e.value.__context__ is None
 
 
 def test_arrays_are_columns(tmp_path):
@@ -194,3 +195,32 @@ def test_errors_name_what_reads_the_file(tmp_path):
     pd.DataFrame({"a": ["x"]}).to_csv(path)
     with pytest.raises(ValueError, match="pass index=False to to_csv"):
         read_table(path)
+
+
+def test_long_categories_of_a_table_of_arrow_that_pandas_wrote_are_refused(tmp_path):
+    from pyarrow import parquet
+
+    long = 2**53 + 1
+    columns = {"code": {"kind": "category", "categories": [str(long), "5"]}}
+    frame = pd.DataFrame({"code": pd.array([long, 5], "Int64")})
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = parquet.read_table(tmp_path / "a.parquet")
+    with pytest.raises(TypeError, match="and more, as texts"):
+        PublicColumns(columns).fit_transform(table)
+    made = PublicColumns(columns).fit_transform(table.replace_schema_metadata())
+    assert made.tolist() == [[1, 0], [0, 1]]
+
+
+def test_texts_of_every_type_of_arrow_are_texts(tmp_path):
+    import pyarrow as pa
+    from pyarrow import feather
+
+    texts = {
+        str(of): pa.array(["x", None], of)
+        for of in (pa.string(), pa.large_string(), pa.string_view())
+    }
+    feather.write_feather(pa.table(texts), tmp_path / "a.arrow")
+    how = {"kind": "category", "categories": ["x", "y"], "missing": "indicator"}
+    read = read_table(tmp_path / "a.arrow")
+    made = PublicColumns(dict.fromkeys(texts, how)).fit_transform(read)
+    assert made.tolist() == [[1, 0, 0] * 3, [0, 0, 1] * 3]

@@ -1,5 +1,9 @@
-"""How many threads a product of matrices has: one setting for the whole process."""
+"""What is set for the whole process while private records are read.
 
+Products of matrices have one thread, and MLflow logs nothing.
+"""
+
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -15,6 +19,9 @@ _LIMITED = ("openblas", "mkl", "blis", "flexiblas")
 _lock = Lock()
 _threads_before: list[int] = []  # for each body that runs
 _limit = ExitStack()
+MLFLOW = "mlflow.utils.autologging_utils"
+_n_unlogged = 0  # bodies that run
+_off = ExitStack()
 
 
 @contextmanager
@@ -94,3 +101,35 @@ def library_of_numpy() -> str:
     """Return the name of the library that multiplies for NumPy."""
     built: Any = np.show_config(mode="dicts")
     return str(built["Build Dependencies"]["blas"].get("name", ""))
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Let MLflow's autologging write nothing while the body runs.
+
+    It patches what asks a fitted model of scikit-learn, not fits alone, and logs a
+    digest of all rows that are passed, and their number. Private records are passed one
+    at a time: it would log a digest of each. Its switch knows no threads and no blocks
+    within others, so the first body turns it off, and the last one on.
+
+    The module ``MLFLOW`` must be loaded: without it nothing is logged. RuntimeError if
+    it has no such switch.
+    """
+    global _n_unlogged
+    switch = getattr(sys.modules[MLFLOW], "disable_autologging", None)
+    if switch is None:
+        raise RuntimeError(
+            "autologging must be off while private records are read, and this MLflow "
+            "does not say how. Call mlflow.autolog(disable=True) in a new process."
+        )
+    with _lock:
+        if _n_unlogged == 0:
+            _off.enter_context(switch())
+        _n_unlogged += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_unlogged -= 1
+            if _n_unlogged == 0:
+                _off.close()
