@@ -131,7 +131,7 @@ SEAMS = {
         ".core.statement.privacy_statement:PrivacyStatement.from_plan"
     ),
     "team that charges": _at(".core.ledger.charging:current_team"),
-    "choice that no charge covers": _at(".core.ledger.charging:uncovered_choice"),
+    "choice that no charge covers": _at(".core.ledger.charging:uncovered_or_scored"),
     # ledger
     "charge of a ledger": _at(".core.ledger.privacy_ledger:PrivacyLedger.charge"),
     "mark that a fit is done": _at(".core.ledger.charging:finish"),
