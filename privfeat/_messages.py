@@ -83,7 +83,8 @@ _UNKNOWN = (
 def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Return ``function(*args, **kwargs)``; what it raises or warns of shows no data.
 
-    Nor does MLflow log it. MemoryError, TypeError for their own, ValueError for others.
+    Nor does MLflow log it. MemoryError and TypeError, in our words, for their own kind,
+    and ValueError for all others.
     """
     quiet = unlogged() if MLFLOW in sys.modules else nullcontext()
     with without_warnings() as texts, quiet:

@@ -113,6 +113,7 @@ def uncovered_or_scored(adjacency: Adjacency) -> tuple[Uncovered | None, bool]:
 
 
 def _choice(around: Sequence[Caller], adjacency: Adjacency) -> Uncovered | None:
+    """Return the first of these callers, from within, whose choice is not covered."""
     # of scikit-learn; of a job what it was sent to do, and on which rows
     outermost, job, rows = "", "", None
     for place, caller in enumerate(around):
