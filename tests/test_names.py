@@ -20,6 +20,11 @@ from privfeat.preprocessing import DPStandardScaler
         ["1", "0", "2", "setosa"],
         ["7", "7.1"],
         ["x", "0.5"],
+        ["34", "80", "180"],
+        ["34", "80"],
+        ["34"],
+        ["36.5", "37.5"],
+        ["Ann", "34", "ill"],
     ],
 )
 def test_a_record_is_no_list_of_names(names):
@@ -41,6 +46,8 @@ def test_a_record_is_no_list_of_names(names):
         ["0", "1", "2"],
         ["age", "2020", "2021"],
         ["400.5", "401.0", "401.5", "402.0"],
+        ["3", "17", "18", "40"],
+        ["0"],
         [3, 1, 2],
         ["nan", "inf"],
         [],
