@@ -2,7 +2,12 @@
 
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
 
 from privfeat import DPLeastSquares, PrivacyLedger
 from privfeat.exceptions import PrivacyWarning
@@ -56,6 +61,16 @@ def test_fits_warn_that_scores_in_folds_of_before_are_exact(fit, labelled, searc
         search(fit, X, y, cv=drawn)
     n_fits = 3 * (2 if search is grid_search else 1)
     assert len(caught) == n_fits  # Python shows one line once
+
+
+@pytest.mark.filterwarnings("ignore:.*at any epsilon")
+def test_folds_that_a_validation_returns_are_folds_of_before(fit, labelled):
+    X, y = labelled
+    ids = [f"image-{i}.png" for i in range(N)]
+    found = cross_validate(fit, X, y, cv=FOLDS, groups=ids, return_indices=True)
+    drawn = [*zip(*found["indices"].values(), strict=True)]
+    with pytest.warns(PrivacyWarning, match="scores of a search .* at any epsilon"):
+        grid_search(fit, X, y, cv=drawn)
 
 
 @pytest.mark.parametrize("search", [grid_search, scores])

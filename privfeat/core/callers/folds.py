@@ -141,7 +141,7 @@ def _choice(around: Sequence[Caller], adjacency: Adjacency) -> Uncovered | None:
         return Uncovered(
             f"a parallel job, which does not show who sent it ({job or 'unknown'})",
             "Pass n_jobs=None to what is around the estimator, or HashKFold() itself "
-            "in the place of its folds.",
+            "in the place of its folds, without return_indices.",
         )
     return None
 
