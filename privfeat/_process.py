@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from threading import Lock
+from threading import Event, Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,10 @@ from threadpoolctl import ThreadpoolController
 # What ``threadpoolctl`` can keep to one thread; not Accelerate, of macOS.
 _LIMITED = ("openblas", "mkl", "blis", "flexiblas")
 _lock = Lock()
-_threads_before: list[int] = []  # for each body that runs
-_limit = ExitStack()
+_n_bodies = 0  # of `one_thread_a_product`, that run
+_n_threads_before = 1
+_last_left = Event()
+_keeper = Thread()
 MLFLOW = "mlflow.utils.autologging_utils"
 _n_unlogged = 0  # bodies that run
 _off = ExitStack()
@@ -28,28 +30,71 @@ _off = ExitStack()
 def one_thread_a_product() -> Iterator[int]:
     """Keep a product of NumPy or SciPy to one thread; give how many it had before.
 
-    The first of several bodies, in whatever threads they run, sets it, and the last one
-    sets it back. ``threadpool_limits`` remembers what it finds: where two threads leave
-    it in another order than they came, the process keeps the limit.
+    Of all threads, from the first of several bodies to the last one, whatever threads
+    these run in, and whatever limits others set and take back meanwhile. Whether it
+    could be done `keeps_one_thread` says, within the body. RuntimeError at its end if
+    the number was changed nevertheless.
 
     Threads that share a product by a vector round the rows where they meet in another
     way; by one thread all rows of a chunk are treated alike.
     """
+    global _n_bodies, _n_threads_before
     with _lock:
-        if not _threads_before:
-            blas = _controller().select(user_api="blas")
-            found = [library.num_threads for library in blas.lib_controllers]
-            _limit.enter_context(blas.limit(limits=1))
-        else:
-            found = _threads_before[:1]
-        _threads_before.append(max([1, *found]))
+        if _n_bodies == 0:
+            found = [library.num_threads or 1 for library in _blas().lib_controllers]
+            _n_threads_before = max([1, *found])
+            _start_keeper()
+        _n_bodies += 1
     try:
-        yield _threads_before[0]
+        with _blas().limit(limits=1):  # where each thread has a number of its own
+            kept = keeps_one_thread()
+            yield _n_threads_before
+            if kept and not keeps_one_thread():
+                raise RuntimeError(
+                    "products must keep to one thread while private records are read, "
+                    "got another number by other code. Do not set it meanwhile."
+                )
     finally:
         with _lock:
-            if len(_threads_before) == 1:
-                _limit.close()
-            _threads_before.pop()
+            _n_bodies -= 1
+            if _n_bodies == 0:
+                _last_left.set()
+                _keeper.join()  # the number is set back
+
+
+def _start_keeper() -> None:
+    global _keeper, _last_left
+    kept, _last_left = Event(), Event()
+    _keeper = Thread(target=_keep, args=(kept, _last_left), daemon=True)
+    _keeper.start()
+    try:
+        kept.wait()
+    except BaseException:  # Ctrl-C: no body begins
+        _last_left.set()
+        raise
+
+
+def _keep(kept: Event, last_left: Event) -> None:
+    """Limit products until the last body has ended, in a thread that lives as long.
+
+    OpenBLAS has one number for the process. Only the first thread that changed it may
+    do so again, until it has set it back; what others ask for is passed over without a
+    word. A thread that holds it now, as a script does that set it at its start, loses
+    it here.
+    """
+    try:
+        for library in _blas().lib_controllers:
+            if hasattr(library, "clear_controlling_thread"):
+                library.clear_controlling_thread(force=True)
+        limit = _blas().limit(limits=1)
+    finally:
+        kept.set()
+    with limit:
+        last_left.wait()
+
+
+def _blas() -> ThreadpoolController:
+    return _controller().select(user_api="blas")
 
 
 @cache
@@ -58,13 +103,14 @@ def _controller() -> ThreadpoolController:
 
 
 def keeps_one_thread() -> bool:
-    """Return whether `one_thread_a_product` is known to hold for products of NumPy.
+    """Return whether products of NumPy have one thread here, as far as is known.
 
-    Else a row is treated alike if it is multiplied by itself.
+    Ask within a body of `one_thread_a_product`. Else a row is treated alike if it is
+    multiplied by itself.
     """
     name = library_of_numpy().lower()
-    found = _controller().select(user_api="blas").lib_controllers
-    return bool(found) and any(known in name for known in _LIMITED)
+    found = [library.num_threads for library in _blas().lib_controllers]
+    return {*found} == {1} and any(known in name for known in _LIMITED)
 
 
 def times_matrix(
@@ -81,13 +127,13 @@ def times_matrix(
     n_outputs, size = matrix.shape[1], 1024
     while size * rows.shape[1] > 2**22:
         size //= 2  # a power of two: no rows are left over
-    if size < 16 or not keeps_one_thread():
-        size = 1
     if n_outputs == 1:
         matrix = np.repeat(matrix, 2, axis=1)
     found = np.empty((len(rows), n_outputs))
-    part = np.zeros((size, rows.shape[1]))
     with one_thread_a_product():
+        if size < 16 or not keeps_one_thread():
+            size = 1
+        part = np.zeros((size, rows.shape[1]))
         for start in range(0, len(rows), size):
             some = rows[start : start + size]
             part[: len(some)] = some

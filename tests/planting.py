@@ -199,7 +199,9 @@ SEAMS = {
     "check of a search": _at(".selection.runs:Runner._check"),
     "best run of a search": _at(".selection.runs:Runner.best"),
     "whether an estimator is ours": _at(".metrics.predictions:is_ours"),
-    "whether products keep to one thread": _at(".metrics.predictions:keeps_one_thread"),
+    "whether products keep to one thread": _at(
+        ".metrics.predictions:keeps_one_thread", "._process:keeps_one_thread"
+    ),
     # the package, files, audits, commands
     "import of a part": _at(":import_module"),
     "modules of the names": _at(":_HOMES"),

@@ -221,8 +221,9 @@ def open_images(
         if not all(map(_is_whole, (file[images], *columns))):
             raise FeatureFileError(
                 f"{path} must hold its images, labels and users whole, got some that "
-                "lie in other files, or were never written: HDF5 reads zeros there if "
-                "they are missing. Copy them into one file."
+                "lie in other files, were never written (HDF5 reads zeros where they "
+                "are missing), or have the filter scaleoffset, which may round them. "
+                "Copy them into one file."
             )
         if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
@@ -237,8 +238,11 @@ def open_images(
 
 
 def _is_whole(dataset: h5py.Dataset) -> bool:
-    """Return whether all values of a dataset are stored in its own file."""
-    if dataset.is_virtual or dataset.external:
+    """Return whether all values of a dataset are stored in its own file, as they are.
+
+    By ``scaleoffset`` the least value of a part may decide how others are rounded.
+    """
+    if dataset.is_virtual or dataset.external or dataset.scaleoffset is not None:
         return False
     if dataset.chunks is None:
         return bool(dataset.id.get_storage_size() >= dataset.nbytes)

@@ -153,9 +153,8 @@ def array_of_records(records: Any) -> NDArray[Any]:
 def checked(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Return what a check of scikit-learn returns, `without_data`.
 
-    It looks for NaN even if scikit-learn is told to ``assume_finite``: a fit would meet
-    them when it is charged. It makes NumPy's arrays of tensors, too, whatever
-    ``array_api_dispatch`` says.
+    It looks for NaN even if scikit-learn is told to ``assume_finite``: a charged fit
+    would meet them. Of tensors it makes arrays of NumPy, also if that keeps tensors.
     """
     with config_context(assume_finite=False, array_api_dispatch=False):
         return without_data(check, *args, **options)

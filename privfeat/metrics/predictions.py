@@ -136,14 +136,15 @@ def record_by_record(
     """
     ours = is_ours(model)
     linear = ours and hasattr(model, "coef_")  # networks multiply by XLA
-    alone = not ours or (linear and not keeps_one_thread())
-    found, chunks = [], full_chunks(rows, alone=alone)
-    if ours and getattr(model, "predicts_by_record", False):
-        chunks = iter([rows])
-    elif hasattr(rows, "iloc"):
-        chunks = (rows.iloc[place : place + 1] for place in range(len(rows)))
+    found: list[NDArray[Any]] = []
     # the names of columns were compared; chunks of arrays have none
     with one_thread_a_product(), without_warnings(UserWarning):
+        alone = not ours or (linear and not keeps_one_thread())
+        chunks = full_chunks(rows, alone=alone)
+        if ours and getattr(model, "predicts_by_record", False):
+            chunks = iter([rows])
+        elif hasattr(rows, "iloc"):
+            chunks = (rows.iloc[place : place + 1] for place in range(len(rows)))
         for chunk in chunks:
             predicted = without_data(getattr(model, method), chunk)
             given = array_of(predicted)

@@ -104,15 +104,15 @@ def by_record(step: Step, rows: Any, *, charged: bool = False) -> Any:
     numbers = sparse.issparse(rows) or isinstance(rows, np.ndarray)
     charged = charged or (is_charged() and numbers and rows.dtype.kind == "f")
     given: Iterable[Any]
-    if step.record_wise:
-        dense = step.takes_numbers and isinstance(rows, np.ndarray)
-        given = full_chunks(rows, size=_size(rows.shape[1])) if dense else [rows]
-    elif step.private and not sparse.issparse(rows):
-        given = full_chunks(np.asarray(rows), alone=not keeps_one_thread())
-    else:
-        given = (_row(rows, place) for place in range(n_rows))
     one_by_one = not (step.record_wise or step.private)
     with one_thread_a_product(), without_warnings(), np.errstate(all="ignore"):
+        if step.record_wise:
+            dense = step.takes_numbers and isinstance(rows, np.ndarray)
+            given = full_chunks(rows, size=_size(rows.shape[1])) if dense else [rows]
+        elif step.private and not sparse.issparse(rows):
+            given = full_chunks(np.asarray(rows), alone=not keeps_one_thread())
+        else:
+            given = (_row(rows, place) for place in range(n_rows))
         if charged and one_by_one:
             empty = _transformed(step, np.zeros((1, rows.shape[1]))) * 0.0
             found = [_or_empty(step, part, empty) for part in given]

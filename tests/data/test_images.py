@@ -262,9 +262,14 @@ def test_a_test_of_the_training_images_is_refused(tmp_path, pixels):
 
 
 @pytest.mark.parametrize("name", ["images", "labels", "groups"])
-@pytest.mark.parametrize("fault", ["virtual", "unwritten", "in part", "external"])
+@pytest.mark.parametrize(
+    "fault", ["virtual", "unwritten", "in part", "external", "rounded"]
+)
 def test_images_that_are_not_in_the_file_are_refused(tmp_path, pixels, name, fault):
-    """HDF5 reads zeros there: black images, of one class and of one user."""
+    """HDF5 reads zeros there: black images, of one class and of one user.
+
+    Or the least value of a part decides how others are rounded.
+    """
     columns = {"images": pixels, "labels": np.arange(N) % 2, "groups": np.arange(N)}
     path, values = tmp_path / "some.h5", columns.pop(name)
     kind = {"shape": values.shape, "dtype": values.dtype}
@@ -282,6 +287,8 @@ def test_images_that_are_not_in_the_file_are_refused(tmp_path, pixels, name, fau
         elif fault == "in part":
             group.create_dataset(name, chunks=(5, *values.shape[1:]), **kind)
             group[name][:5] = values[:5]
+        elif fault == "rounded":
+            group.create_dataset(name, data=values, scaleoffset=4)
         else:
             group.create_dataset(name, **kind)
     with pytest.raises(
