@@ -20,7 +20,7 @@ _lock = Lock()
 _n_bodies = 0  # of `one_thread_a_product`, that run
 _n_threads_before = 1
 _last_left = Event()
-_keeper = Thread()
+_keepers: list[Thread] = []  # at most one
 MLFLOW = "mlflow.utils.autologging_utils"
 _n_unlogged = 0  # bodies that run
 _off = ExitStack()
@@ -41,6 +41,7 @@ def one_thread_a_product() -> Iterator[int]:
     global _n_bodies, _n_threads_before
     with _lock:
         if _n_bodies == 0:
+            _end_keeper()  # of a body that Ctrl-C ended before it began
             found = [library.num_threads or 1 for library in _blas().lib_controllers]
             _n_threads_before = max([1, *found])
             _start_keeper()
@@ -58,20 +59,24 @@ def one_thread_a_product() -> Iterator[int]:
         with _lock:
             _n_bodies -= 1
             if _n_bodies == 0:
-                _last_left.set()
-                _keeper.join()  # the number is set back
+                _end_keeper()
 
 
 def _start_keeper() -> None:
-    global _keeper, _last_left
+    global _last_left
     kept, _last_left = Event(), Event()
-    _keeper = Thread(target=_keep, args=(kept, _last_left), daemon=True)
-    _keeper.start()
-    try:
-        kept.wait()
-    except BaseException:  # Ctrl-C: no body begins
-        _last_left.set()
-        raise
+    keeper = Thread(target=_keep, args=(kept, _last_left), daemon=True)
+    keeper.start()
+    _keepers.append(keeper)
+    kept.wait()
+
+
+def _end_keeper() -> None:
+    """Set the number of threads back, before anyone else sets another."""
+    _last_left.set()
+    while _keepers:
+        _keepers[-1].join()
+        _keepers.pop()
 
 
 def _keep(kept: Event, last_left: Event) -> None:
@@ -83,9 +88,9 @@ def _keep(kept: Event, last_left: Event) -> None:
     it here.
     """
     try:
-        for library in _blas().lib_controllers:
-            if hasattr(library, "clear_controlling_thread"):
-                library.clear_controlling_thread(force=True)
+        libraries = _blas().lib_controllers
+        for library in [x for x in libraries if hasattr(x, "clear_controlling_thread")]:
+            library.clear_controlling_thread(force=True)
         limit = _blas().limit(limits=1)
     finally:
         kept.set()
