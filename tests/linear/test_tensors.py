@@ -13,8 +13,9 @@ from sklearn import set_config
 from privfeat import DPFC, DPLeastSquares
 from privfeat.exceptions import PrivacyWarning
 from privfeat.preprocessing import DPStandardScaler
+from tests.later import Later
 
-torch = pytest.importorskip("torch")
+torch = Later("torch")
 
 
 def test_tensors_are_fitted_as_arrays_are():
