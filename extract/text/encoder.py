@@ -1,6 +1,7 @@
 """Features of texts by a frozen sentence encoder."""
 
 from contextlib import nullcontext
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from .checkpoints import digest_of_folder, find_checkpoint, license_of, only_saf
 
 SHORTEST = 16  # tokens that a text is filled up to, or to a power of two of this
 _BATCHES = 32  # whose texts are sorted by their lengths at once
+_MIXED = 0.01  # of the largest feature; rounding changes much less
 
 
 class EncoderExtractor(TextExtractor):
@@ -29,8 +31,13 @@ class EncoderExtractor(TextExtractor):
 
     **One text, one row.** A text is filled up to a length that follows from its own
     number of tokens, and runs in a batch of texts of that length, of a fixed number of
-    rows. So which texts are beside it changes neither the shape of any array nor, in
-    what the model does, its row: fillers have no attention.
+    rows, one of them empty. So which texts are beside it changes neither the shape of
+    any array, nor whether some tokens are hidden, nor, in what the model does, its row:
+    fillers have no attention. Each batch gets a copy of the model as it was loaded,
+    with the same weights: some remember the longest text that they saw (rotary
+    positions of kind "dynamic"), or that one was too short for sparse attention
+    (BigBird), and treat all later ones otherwise. ExtractError for a model that gives a
+    text another row beside other texts.
 
     **No code of others.** Of a folder only configurations, vocabularies and safetensors
     are read (`checkpoints`), and a model that brings its own code is refused.
@@ -102,7 +109,7 @@ class EncoderExtractor(TextExtractor):
     @torch.inference_mode()
     def _encode(self, texts: list[str], length: int) -> Rows:
         """Return the features of texts that have this length when filled up."""
-        filler = texts[:1] * (self.batch_size - len(texts))
+        filler = [""] * (self.batch_size + 1 - len(texts))
         at_length = {"padding": "max_length", "max_length": length, "truncation": True}
         narrow = self.precision != "float32"
         with (
@@ -110,7 +117,7 @@ class EncoderExtractor(TextExtractor):
             if narrow
             else nullcontext()
         ):
-            rows = self._model.encode(
+            rows = _as_loaded(self._model).encode(
                 [*texts, *filler],
                 prompt=self._prompt,
                 batch_size=self.batch_size,
@@ -129,6 +136,13 @@ class EncoderExtractor(TextExtractor):
                 f"--max-length must be one that the model takes, got {self.max_length} "
                 f"({one_line(error, 120).rstrip('.')}). Pass a smaller one."
             ) from error
+        beside = ["it", "is", "beside others"]
+        other = self._encode([*beside, "privfeat"][-self.batch_size :], self.max_length)
+        if not np.allclose(row[0], other[-1], rtol=0, atol=_MIXED * np.abs(row).max()):
+            raise ExtractError(
+                "--model must give a text a row that does not depend on the texts "
+                "beside it, but this one mixes the texts of a batch. Pass another."
+            )
         return int(row.shape[1])
 
 
@@ -157,6 +171,12 @@ def _load(folder: Path) -> SentenceTransformer:
             f"{folder.name} does not."
         )
     return model
+
+
+def _as_loaded(model: SentenceTransformer) -> SentenceTransformer:
+    """Return a copy that shares weights and tokenizer; what it remembers is its own."""
+    shared = [*model.parameters(), model.tokenizer]
+    return deepcopy(model, {id(each): each for each in shared})
 
 
 def _length(model: SentenceTransformer, asked: int | None) -> int:

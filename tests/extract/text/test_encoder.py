@@ -35,6 +35,30 @@ def features(extractor, texts):
     return np.vstack([batch.features for batch in batches])
 
 
+def with_network(encoder, folder, network, options):
+    """Return the folder of an encoder with random weights of another architecture."""
+    torch, transformers = Later("torch"), Later("transformers")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(encoder)
+    config = getattr(transformers, f"{network}Config")(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64 if network == "BigBird" else 32,
+        initializer_range=0.5,
+        pad_token_id=0,
+        **options,
+    )
+    torch.manual_seed(0)
+    getattr(transformers, f"{network}Model")(config).save_pretrained(folder / "hf")
+    tokenizer.model_max_length = 64
+    tokenizer.save_pretrained(folder / "hf")
+    model = sentence_transformers.SentenceTransformer(str(folder / "hf"))
+    model.save(str(folder / "made"))
+    return folder / "made"
+
+
 def test_features_are_those_of_sentence_transformers(encoder):
     model = sentence_transformers.SentenceTransformer(str(encoder))
     expected = model.encode(TEXTS, batch_size=1)
@@ -47,6 +71,45 @@ def test_features_of_a_text_do_not_depend_on_others(encoder):
     together = features(extractor, TEXTS)
     for text, row in zip(TEXTS, together, strict=True):
         np.testing.assert_array_equal(features(extractor, [text])[0], row)
+
+
+@pytest.mark.parametrize(
+    ("network", "options"),
+    [
+        # sparse attention is for long texts; the first short one ends it for all
+        ("BigBird", {"block_size": 4, "num_random_blocks": 1}),
+        # frequencies follow from the longest text so far, until a short one comes
+        (
+            "NomicBert",
+            {"rope_parameters": {"rope_type": "dynamic", "factor": 4.0}},
+        ),
+    ],
+)
+@pytest.mark.parametrize("other", ["bad", "card lost " * 25])
+def test_a_model_remembers_no_text(encoder, tmp_path, network, other, options):
+    folder = with_network(encoder, tmp_path, network, options)
+    extractor = load(folder, "--batch-size", "2", "--max-length", "64")
+    text = "very dull film . " * 7
+    alone = features(extractor, [text])
+    for others in ([other], [text, other], [other, text]):
+        found = features(extractor, [*others, text])
+        np.testing.assert_array_equal(found[-1:], alone)
+
+
+def test_a_model_that_mixes_the_texts_of_a_batch_is_refused(
+    encoder, reviews, extract, monkeypatch
+):
+    model = sentence_transformers.SentenceTransformer
+    encode = model.encode
+
+    def standardized(*args, **kwargs):
+        rows = encode(*args, **kwargs)
+        return rows - rows.mean(axis=0)
+
+    monkeypatch.setattr(model, "encode", standardized)
+    status, _, err = extract(reviews, "--model", encoder, "--device", "cpu")
+    assert status == 1
+    assert "does not depend on the texts beside it" in err
 
 
 def test_sorting_by_length_keeps_the_order_of_rows(encoder):
