@@ -27,7 +27,7 @@ SETS = {
     "cifar10_64": ("cifar10_64", "accuracy_cifar10_64"),
     "digits": ("digits_tuned", "digits_tuned"),
     "mnist5k": ("mnist5k", "mnist5k"),
-    "text": ("text", "text"),
+    "text": ("text", "accuracy_text"),
 }
 ONE_VIEW = "as it is"
 Means = dict[str, float]
