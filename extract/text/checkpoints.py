@@ -48,7 +48,7 @@ def find_checkpoint(model: str) -> Path:
 def safe_files(folder: Path) -> list[Path]:
     """Return the files of an encoder that are read, by their paths in the folder.
 
-    ExtractError if no weights are among them.
+    ExtractError if no weights are among them, or they are quantized.
     """
     found = {path.relative_to(folder) for kind in SAFE for path in folder.rglob(kind)}
     files = sorted(path for path in found if path.parts[0] not in _NOT_READ)
@@ -56,6 +56,13 @@ def safe_files(folder: Path) -> list[Path]:
         raise ExtractError(
             f"--model must have its weights in .safetensors files, but {folder} holds "
             "none. Other formats may run code, and are not read: convert them first."
+        )
+    configured = [folder / path for path in files if path.name == "config.json"]
+    if any(b'"quantization_config"' in path.read_bytes() for path in configured):
+        raise ExtractError(
+            "--model must have weights that are not quantized: others may round a "
+            "text by the numbers of those beside it. Pass the encoder that it was made "
+            "of."
         )
     return files
 

@@ -59,6 +59,14 @@ def test_no_code_of_a_folder_runs(copy, reviews, extract, tmp_path):
     assert not mark.exists()
 
 
+def test_a_quantized_encoder_is_refused(copy, reviews, extract):
+    """A scale for all numbers of a batch would follow from the largest text."""
+    change(copy / "config.json", quantization_config={"quant_method": "torchao"})
+    status, _, err = extract(reviews, "--model", copy, "--device", "cpu")
+    assert status == 1
+    assert "must have weights that are not quantized" in err
+
+
 def test_other_weights_have_another_digest(encoder, copy, reviews, extract, tmp_path):
     from safetensors.numpy import load_file, save_file
 
