@@ -109,7 +109,8 @@ class EncoderExtractor(TextExtractor):
     @torch.inference_mode()
     def _encode(self, texts: list[str], length: int) -> Rows:
         """Return the features of texts that have this length when filled up."""
-        filler = [""] * (self.batch_size + 1 - len(texts))
+        n_rows = self.batch_size + 1
+        filler = [""] * (n_rows - len(texts))
         at_length = {"padding": "max_length", "max_length": length, "truncation": True}
         narrow = self.precision != "float32"
         with (
@@ -120,7 +121,7 @@ class EncoderExtractor(TextExtractor):
             rows = _as_loaded(self._model).encode(
                 [*texts, *filler],
                 prompt=self._prompt,
-                batch_size=self.batch_size,
+                batch_size=n_rows,  # all in one call
                 show_progress_bar=False,
                 convert_to_tensor=True,
                 processing_kwargs={"text": at_length},

@@ -96,6 +96,22 @@ def test_a_model_remembers_no_text(encoder, tmp_path, network, other, options):
         np.testing.assert_array_equal(found[-1:], alone)
 
 
+def test_each_batch_hides_some_tokens(encoder, monkeypatch):
+    """Else attention may take another way, where all texts of a batch are cut."""
+    functions = Later("torch").nn.functional
+    attention, masks = functions.scaled_dot_product_attention, []
+
+    def spied(query, *args, attn_mask=None, **kwargs):
+        masks.append((len(query), attn_mask is not None))
+        return attention(query, *args, attn_mask=attn_mask, **kwargs)
+
+    monkeypatch.setattr(functions, "scaled_dot_product_attention", spied)
+    extractor = load(encoder, "--batch-size", "2")
+    masks.clear()
+    features(extractor, ["card lost " * 40] * 4)
+    assert set(masks) == {(3, True)}
+
+
 def test_a_model_that_mixes_the_texts_of_a_batch_is_refused(
     encoder, reviews, extract, monkeypatch
 ):
