@@ -4,6 +4,7 @@ import ast
 import json
 import re
 
+from tests import mutation
 from tests.audited import CORE, ROOT, audited_files, core_files, files_beyond, stages
 from tests.rules import DRAWING, FROM_NOISE_AND_LEDGER, NOT_AUDITED
 
@@ -19,6 +20,17 @@ def test_every_file_of_the_core_is_listed_once():
 def test_every_listed_file_exists():
     assert len(files_beyond()) > 30
     assert [file for file in files_beyond() if not file.is_file()] == []
+
+
+def test_every_module_of_the_core_has_tests_for_its_mutants():
+    """``make mutation`` runs these files on each mutant of the module."""
+    files = {
+        file
+        for module in mutation.modules_of_the_core()
+        for file in mutation.tests_of(module)
+    }
+    assert len(files) > 100
+    assert [file for file in sorted(files) if not file.is_file()] == []
 
 
 def test_a_folder_of_the_core_has_at_most_ten_files():

@@ -65,6 +65,7 @@ TESTS = {
     "ledger.stores.sqlite_store": tuple(f"../{name}" for name in SQLITE),
     "callers.stack": ("folds", "../../linear/test_order_of_labels"),
     "callers.folds": ("folds", "types_of_columns", "texts_of_columns"),
+    "callers.marked_rows": ("folds",),
     "callers.forms": ("types_of_columns", "texts_of_columns"),
     "callers.several_fits": ("../../selection/test_several_fits",),
     "ledger.rows": (*LEDGER, *FILES, "runs"),
