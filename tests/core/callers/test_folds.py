@@ -8,19 +8,23 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Normalizer, StandardScaler
 
-from privfeat.core.callers.folds import uncovered_choice
+from privfeat.core.callers.folds import uncovered_choice, uncovered_or_scored
 from privfeat.core.callers.marked_rows import are_covered, covered_rows
 
 VALIDATION = "sklearn.model_selection._validation"
 
 
-def call(module, function, train=None, adjacency="add_remove"):
+def asked(ask, module, function, train=None, adjacency="add_remove"):
     """Ask from a function of that name, in a module of that name."""
     source = f"def {function}(train):\n    return ask({adjacency!r})"
     made = types.ModuleType(module)
-    made.ask = uncovered_choice
+    made.ask = ask
     exec(source, vars(made))
-    found = getattr(made, function)(train)
+    return getattr(made, function)(train)
+
+
+def call(module, function, train=None, adjacency="add_remove"):
+    found = asked(uncovered_choice, module, function, train, adjacency)
     return found and found.what
 
 
@@ -43,6 +47,23 @@ def test_fits_on_folds_are_covered_by_the_mark(function):
     assert call(VALIDATION, function, covered_rows(np.arange(4))) is None
     for rows in (np.arange(4), covered_rows(np.arange(4))[1:], None):
         assert call(VALIDATION, function, rows) == f"{VALIDATION}.{function}"
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "seen", "scored"),
+    [
+        (VALIDATION, "_fit_and_score", False, True),
+        (VALIDATION, "_fit_and_predict", False, True),
+        (VALIDATION, "_fit_and_score", True, False),  # warned as it asked for folds
+        (VALIDATION, "cross_validate", False, False),
+        ("sklearn.pipeline", "_fit_and_score", False, False),
+    ],
+)
+def test_a_fit_in_folds_drawn_before_is_scored(module, function, seen, scored):
+    rows = covered_rows(np.arange(4), seen=seen)
+    assert asked(uncovered_or_scored, module, function, rows) == (None, scored)
+    # of rows that are not covered the other half of the answer speaks
+    assert asked(uncovered_or_scored, module, function, np.arange(4))[1] is False
 
 
 @pytest.mark.parametrize(
