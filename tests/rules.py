@@ -188,6 +188,7 @@ FROM_NOISE_AND_LEDGER = {
     "privfeat.core.noise.gaussian_mechanism.GaussianMechanism",
     "privfeat.core.noise.keys.KeyStream",
     "privfeat.core.noise.keys.SharedKeys",
+    "privfeat.core.noise.keys.key_of",
     "privfeat.core.noise.observation.Sampler",
     "privfeat.core.noise.release.Release",
 }

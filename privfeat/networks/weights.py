@@ -12,7 +12,7 @@ from flax import nnx
 from numpy.typing import NDArray
 
 from privfeat._checks import require
-from privfeat.core.noise.keys import KeyStream
+from privfeat.core.noise.keys import KeyStream, key_of
 from privfeat.networks.engine.network import Network
 from privfeat.networks.layers.basic import by_name
 from privfeat.networks.models import NETWORKS, SimpleVGG
@@ -37,7 +37,7 @@ def network_of(
     """
     if isinstance(model, nnx.Module):
         return Network(model)
-    rngs = nnx.Rngs(params=jax.random.key(0) if keys is None else keys.draw())
+    rngs = nnx.Rngs(params=key_of(0) if keys is None else keys.draw())
     recipe = None
     if isinstance(model, str):
         module = build(model, input_shape, n_outputs, rngs=rngs)
@@ -85,7 +85,7 @@ def shapes_of(
 ) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the parameters of `build`, by name; nothing is computed."""
     made = nnx.eval_shape(
-        lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=0))
+        lambda: build(name, input_shape, n_outputs, rngs=nnx.Rngs(params=key_of(0)))
     )
     leaves = by_name(nnx.to_flat_state(nnx.state(made)))
     return {name: tuple(leaf.shape) for name, leaf in leaves.items()}

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Float64
 
 from privfeat._checks import check_choice, check_real
 from privfeat._types import ROW_SCALINGS, RowScaling
@@ -17,9 +17,8 @@ from privfeat.core.bounds.grid import CLIP_RANGE, check_width, grid_step
 # Squared norm of a row below which it counts as zero: a device that takes subnormal
 # numbers to be zero, or now and then, changes longer rows by less than the margin.
 _SMALLEST_SQUARES = 2.0**-192
-# Largest entries of float64 rows, and the powers of two above them by which they are
-# divided, so that no square overflows and subnormal numbers become less than those of
-# float32.
+# Largest entries of rows, and the powers of two above them by which they are divided:
+# no square overflows, and subnormal numbers become less than those of float32.
 _SCALES = (2.0**-897, 2.0**999)
 
 
@@ -42,7 +41,7 @@ class ClippedRows(NamedTuple):
 
 
 def clip_rows(
-    features: Float[Array | np.ndarray, "n d"],
+    features: Float64[Array | np.ndarray, "n d"],
     *,
     clip_norm: float,
     row_scaling: RowScaling,
@@ -52,8 +51,10 @@ def clip_rows(
 
     Parameters
     ----------
-    features : array of shape (n_samples, n_features), float16, float32 or float64
-        One row per record, in feature units. Sensitive.
+    features : array of shape (n_samples, n_features), float64
+        One row per record, in feature units. Sensitive. Of one type: a program for
+        another would add squares in another order, and one record of float64 makes all
+        of an array float64.
     clip_norm : float
         Radius ``C`` of the ball, in feature units; in [1e-6, 1e6]. Public.
     row_scaling : {"unit", "clip"}
@@ -72,7 +73,8 @@ def clip_rows(
     Raises
     ------
     TypeError, ValueError
-        If a public parameter is not in its range, or there are 200,000 columns or more.
+        If ``features`` are not float64, a public parameter is not in its range, or
+        there are 200,000 columns or more.
 
     Notes
     -----
@@ -80,12 +82,12 @@ def clip_rows(
     as a real number, and at most what ``norms`` says of it; it depends on the same
     input row alone, if compiled code rounds a row alike in every slot (assumed). A row
     with an infinite or NaN entry becomes zero, the constant included. So does a row of
-    norm below ``2**-96``, or ``2**-992`` in float64, but the constant stays.
+    norm below ``2**-992``, but the constant stays.
 
-    **Proof.** Let ``v`` be the numbers that are scaled: the entries, or, of float64,
-    their products with one number for the row. Both reads of a row compute this one
-    product, so a compiler cannot fuse it and round it differently. Let ``N`` be the
-    norm of ``v``, and ``u = 2**-53``.
+    **Proof.** Let ``v`` be the numbers that are scaled: products of the entries with
+    one number for the row. Both reads of a row compute this one product, so a compiler
+    cannot fuse it and round it differently. Let ``N`` be the norm of ``v``, and ``u =
+    2**-53``.
 
     - Nothing overflows: ``abs(v) <= 2**128``, so ``d < 2**18`` squares sum to less than
       ``2**274``. Hence the sum is finite if and only if the row is. Where the sum is at
@@ -111,7 +113,7 @@ def clip_rows(
     Examples
     --------
     >>> clipped = clip_rows(
-    ...     jnp.array([[0.0, 2.0], [0.5, 0.0]]), clip_norm=1.0, row_scaling="clip"
+    ...     np.array([[0.0, 2.0], [0.5, 0.0]]), clip_norm=1.0, row_scaling="clip"
     ... )
     >>> print((clipped.rows * grid_step(1.0)).round(3))
     [[0.  1. ]
@@ -126,6 +128,8 @@ def clip_rows(
             "intercept_scaling", intercept_scaling, low=1e-6, high=1e6
         )
     check_width(features.shape[1])
+    if features.dtype != np.float64:
+        raise TypeError(f"features must be float64, got {features.dtype}.")
     with jax.enable_x64(True):
         clipped: ClippedRows = _clip_rows(
             jnp.asarray(features), clip_norm, row_scaling, intercept_scaling
@@ -135,7 +139,7 @@ def clip_rows(
 
 @partial(jax.jit, static_argnames=("clip_norm", "row_scaling", "intercept_scaling"))
 def _clip_rows(
-    features: Float[Array, "n d"],
+    features: Float64[Array, "n d"],
     clip_norm: float,
     row_scaling: RowScaling,
     intercept_scaling: float | None,
@@ -143,10 +147,9 @@ def _clip_rows(
     """Return bounded rows, from ``features`` of shape (n, d): `clip_rows`, compiled."""
     step, share = grid_step(clip_norm), 1.0
     appended = intercept_scaling if row_scaling == "clip" else None
-    features = short_rows(features)
     scale = _scales(features, appended or 0.0)
     inverse = 1.0 / scale
-    scaled = features.astype(jnp.float64) * inverse
+    scaled = features * inverse
     squares = jnp.sum(scaled * scaled, axis=1, keepdims=True)
     if appended is not None:
         squares += (appended * inverse) ** 2
@@ -160,9 +163,8 @@ def _clip_rows(
     if row_scaling == "clip":
         factor = jnp.minimum(factor, scale)
         bounds = jnp.minimum(bounds, (norms * scale / SHRINK).ravel())
-    # 0 * NaN is NaN, so mask before scaling. Entries are read twice, which is faster
-    # than to keep them in float64.
-    scaled = jnp.where(kept, features, 0.0).astype(jnp.float64) * inverse
+    # 0 * NaN is NaN, so mask before scaling
+    scaled = jnp.where(kept, features, 0.0) * inverse
     rows = jnp.trunc(scaled * (factor / step)).astype(jnp.float32)
     if intercept_scaling is not None:
         constant = radius if appended is None else factor * inverse
@@ -171,26 +173,11 @@ def _clip_rows(
     return ClippedRows(rows, bounds, finite.ravel())
 
 
-def short_rows(features: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """Return float16 as float32 and others as they are: float16 takes long to read."""
-    if features.dtype != jnp.float16:
-        return features
-    rows: Float[Array, "n d"]
-    rows = jax.lax.optimization_barrier(  # type: ignore[no-untyped-call]
-        features.astype(jnp.float32)
-    )
-    return rows
-
-
-def _scales(
-    features: Float[Array, "n d"], appended: float
-) -> float | Float[Array, "n 1"]:
+def _scales(features: Float64[Array, "n d"], appended: float) -> Float64[Array, "n 1"]:
     """Return what brings rows to where squares stay within float64, by division.
 
-    A power of two, which rounds nothing: equal numbers of any type give equal rows.
+    A power of two, which rounds nothing.
     """
-    if features.dtype != jnp.float64:
-        return 1.0
     largest = jnp.max(jnp.abs(features), axis=1, keepdims=True, initial=appended)
     low, high = _SCALES
     size = jnp.where(largest < high, jnp.maximum(largest, low), high)

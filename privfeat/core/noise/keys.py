@@ -80,8 +80,8 @@ class KeyStream:
         """
         self._count()
         if self._seed is None:
-            return _key(secrets.randbits(64))
-        key = jax.random.fold_in(_key(self._seed), np.uint32(self._drawn))
+            return key_of(secrets.randbits(64))
+        key = jax.random.fold_in(key_of(self._seed), np.uint32(self._drawn))
         return jax.random.fold_in(key, self._process) if self._process else key
 
     def draw_integer(self) -> int:
@@ -127,10 +127,16 @@ class SharedKeys(KeyStream):
         """Return the key of 64 bits that the first process draws."""
         high, low = np.asarray(jax.random.key_data(super().draw())).tolist()
         own = np.array(high << 32 | low, np.uint64).view(np.int64)
-        return _key(int(self._team.from_first(own, "key").view(np.uint64)))
+        return key_of(int(self._team.from_first(own, "key").view(np.uint64)))
 
 
-def _key(bits: int) -> Key[Array, ""]:
+def key_of(bits: int) -> Key[Array, ""]:
+    """Return the key of 64 bits for ``jax.random``, of its generator Threefry.
+
+    ``jax.random.key`` takes the generator that the process has set. Under ``vmap`` that
+    called ``rbg`` deals out the bits of the first key by place: what is drawn for one
+    record would depend on those before it.
+    """
     words = jnp.array([bits >> 32, bits & 0xFFFFFFFF], jnp.uint32)
     key: Key[Array, ""] = jax.random.wrap_key_data(words, impl="threefry2x32")
     return key

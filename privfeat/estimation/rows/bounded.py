@@ -205,8 +205,10 @@ class BoundedRows:
             padding = ((0, missing), (0, 0))
             kept, rows = np.pad(kept, padding[0]), np.pad(rows, padding)
             labels = np.pad(labels, padding, constant_values=-1)
-        # handed over as they are, which is faster than to place them first
-        features: Any = np.ascontiguousarray(rows)
+        # One program for all types: others add squares in another order, and one record
+        # of float64 makes all of an array float64. Handed over as they are, which is
+        # faster than to place them first.
+        features: Any = np.ascontiguousarray(rows, np.float64)
         with jax.enable_x64(True), jax.default_device(device):
             if np.any(self.center):
                 features = shifted_rows(features, self.center, self.row_scaling)

@@ -9,7 +9,7 @@ from jax import Array
 
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import grid_step
-from privfeat.core.bounds.rows import ClippedRows, clip_rows, short_rows
+from privfeat.core.bounds.rows import ClippedRows, clip_rows
 from privfeat.core.sums.calls import by_chunks
 
 _PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
@@ -26,26 +26,18 @@ def shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Arr
 def _shifted_rows(features: Array, center: Array, row_scaling: RowScaling) -> Array:
     """Return each row, scaled to unit norm for ``"unit"``, minus ``center``.
 
-    In float32, but for rows that are not scaled, which float32 may not hold. Equal
-    numbers give equal rows, whatever type an array has: one record of float64 gives all
-    of it that type. What is compiled with the clip could be computed twice, and round
-    differently.
+    What is compiled with the clip could be computed twice, and round differently.
     """
-    features = short_rows(features)
-    rows = features.astype(jnp.float64)
+    rows = features
     if row_scaling == "unit":
-        scale: float | Array = 1.0
-        if features.dtype == jnp.float64:  # squares of shorter types do not overflow
-            largest = jnp.max(jnp.abs(features), axis=1, keepdims=True, initial=0.0)
-            _, power = jnp.frexp(jnp.clip(largest, 2.0**-1000, 2.0**1000))
-            scale = jnp.ldexp(1.0, -power)  # a power of two: it rounds nothing
+        largest = jnp.max(jnp.abs(rows), axis=1, keepdims=True, initial=0.0)
+        _, power = jnp.frexp(jnp.clip(largest, 2.0**-1000, 2.0**1000))
+        scale = jnp.ldexp(1.0, -power)  # a power of two: it rounds nothing
         squares = jnp.sum((rows * scale) ** 2, axis=1, keepdims=True)
         filled = squares != 0.0  # NaN stays what it is
-        # entries are read twice, which is faster than to keep them in float64
-        rows = jnp.where(filled, features, 0.0).astype(jnp.float64) * scale
+        rows = jnp.where(filled, rows, 0.0) * scale
         rows *= 1.0 / jnp.sqrt(jnp.where(filled, squares, 1.0))
-    wide = row_scaling == "clip"
-    return (rows - center[None, :]).astype(jnp.float64 if wide else jnp.float32)
+    return rows - center[None, :]
 
 
 @partial(jax.jit, static_argnames=_PUBLIC)

@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from numpy.typing import NDArray
 
+from privfeat.core.noise.keys import key_of
 from privfeat.networks.images.records import TO_UNIT_RANGE
 
 Image: TypeAlias = Float[Array, "h w c"]
@@ -110,7 +111,7 @@ def voted(
     """
     if n_votes == 1:
         return score(images)
-    numbers, key = jnp.zeros(len(images), jnp.int32), jax.random.key(0)
+    numbers, key = jnp.zeros(len(images), jnp.int32), key_of(0)
     views = augmented(images, numbers, key, augmentation, n_votes)
     scores = score(views.reshape(-1, *images.shape[1:]))
     scores = scores.reshape(len(images), n_votes, -1)

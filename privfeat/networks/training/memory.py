@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._memory import free_bytes
+from privfeat.core.noise.keys import key_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.units import most_on_a_device
@@ -53,7 +54,7 @@ def bytes_needed(
 ) -> int:
     """Return what each device needs for the clipped sum of so many records."""
     stored = np.zeros((n_records, *records.shape[1:]), records.dtype)
-    numbers, key = np.zeros(n_records, np.intp), jax.random.key(0)
+    numbers, key = np.zeros(n_records, np.intp), key_of(0)
     prepared = jax.eval_shape(
         lambda numbers, key: trainer.units.prepare(stored, numbers, key), numbers, key
     )

@@ -15,6 +15,7 @@ from numpy.random import Generator, default_rng  # noqa: TID251 - public inputs
 from numpy.typing import NDArray
 
 from privfeat._types import Unit
+from privfeat.core.noise.keys import key_of
 from privfeat.core.sums.batches import LARGEST_BATCH
 from privfeat.core.sums.processes import Team
 from privfeat.exceptions import PrivacyError
@@ -126,7 +127,7 @@ def alike_microbatch(
     """
     one = [np.zeros((1, *of.shape[1:]), of.dtype) for of in (records, targets)]
     # what the sum is compiled for: of numbers themselves it knows nothing
-    how = jax.eval_shape(partial(units.whole, *one, np.arange(1)), jax.random.key(0))
+    how = jax.eval_shape(partial(units.whole, *one, np.arange(1)), key_of(0))
     known, n_devices = _found.setdefault(clipped_sum, {}), jax.local_device_count()
     size, told = microbatch_size, ""
     if team.size > 1:  # what processes compare is of these very parameters
@@ -174,7 +175,7 @@ def counts_alike(
     if noise.dtype.kind == "f":
         noise[-1] = np.nan
     moved = {name: _moved(draw, leaf) for name, leaf in parameters.items()}
-    key = jax.random.key(0)
+    key = key_of(0)
 
     def total(chosen: NDArray[Any], valid: NDArray[Any], radius: float) -> Any:
         batch = units.whole(noise[chosen], labels[chosen], chosen, key)

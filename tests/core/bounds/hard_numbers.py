@@ -24,9 +24,12 @@ def exact_norm_squared(row):
 
 
 def as_type(features, dtype):
-    """Cast; what overflows becomes infinite, as in a user's low-precision file."""
+    """Return numbers that a user's low-precision file may hold, as float64.
+
+    What overflows becomes infinite.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        return features.astype(dtype)
+        return features.astype(dtype).astype(np.float64)
 
 
 def assert_bounded(rows, clip_norm):

@@ -57,6 +57,38 @@ def test_bounded_rows_holds_every_record_once_and_in_order(features, labels):
     assert np.all(gathered(chunks, "labels")[n_rows:] == -1)
 
 
+TINY = np.float32(2.0) ** np.arange(-149, -80).astype(np.float32)
+
+
+@pytest.mark.parametrize("center", [0.0, 0.1])
+@pytest.mark.parametrize("row_scaling", ["unit", "clip"])
+@pytest.mark.parametrize("constant", [None, 0.3])
+def test_bounded_rows_of_every_type_are_the_same(row_scaling, constant, center):
+    """One record of float64 gives all of an array that type.
+
+    The shortest rows are scaled to unit norm; beside a constant that is not a power of
+    two, norms of others are rounded in the order in which squares are added.
+    """
+    draw = np.random.default_rng(0)
+    X = np.concatenate([draw.integers(-64, 65, (500, 3)), draw.normal(size=(500, 3))])
+    X = np.concatenate(
+        [X.astype(np.float16).astype(np.float32), TINY[:, None] * [1, 0, 2]]
+    )
+    parts = [X[:1000].astype(np.float16), X.astype(np.float32), X.astype(np.float64)]
+    options = {**OPTIONS, "row_scaling": row_scaling, "intercept_scaling": constant}
+    found = []
+    for part in parts:
+        rows = BoundedRows(part, np.zeros((len(part), 1), int), private=True, **options)
+        rows.center = np.full(3, center)
+        chunks = list(rows.chunks())
+        found.append(
+            [gathered(chunks, name)[: len(part)] for name in ("rows", "row_norms")]
+        )
+    for of_type in found:
+        for some, all_ in zip(of_type, found[-1], strict=True):
+            np.testing.assert_array_equal(some, all_[: len(some)])
+
+
 def test_bounded_rows_does_not_share_memory_that_others_may_change(
     features, labels, plant
 ):

@@ -124,6 +124,22 @@ def test_votes_are_means_over_views_and_depend_on_the_image_alone():
     )
 
 
+@pytest.mark.parametrize("generator", ["rbg", "unsafe_rbg"])
+def test_votes_depend_on_the_image_alone_whatever_generator_the_process_has(generator):
+    """Under ``vmap`` these deal out the bits of one key by place."""
+    images = jnp.repeat(jnp.arange(36.0).reshape(1, 6, 6, 1) / 36.0, 8, axis=0)
+
+    def votes():
+        options = {"augmentation": "crop_flip", "n_votes": 3}
+        return np.asarray(voted(lambda views: views[:, 0, :2, 0], images, **options))
+
+    usual = votes()
+    with jax.default_prng_impl(generator):
+        found = votes()
+    assert len(np.unique(usual, axis=0)) == 1
+    np.testing.assert_array_equal(found, usual)
+
+
 def test_a_majority_is_that_of_the_views():
     """Counted in a loop: 5 views of 3 images, 4 classes; two views tie in the last."""
     scores = np.random.default_rng(0).normal(size=(3, 5, 4)).astype(np.float32)
