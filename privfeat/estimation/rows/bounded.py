@@ -33,7 +33,7 @@ from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.estimation.rows import COUNT_SCALE, MEAN
-from privfeat.estimation.rows.scaling import bounded_rows, shifted_rows
+from privfeat.estimation.rows.scaling import bounded_rows, shifted_rows, wide_rows
 from privfeat.estimation.rows.slots import Slots
 from privfeat.solvers.spectrum import shrunk_towards
 
@@ -202,13 +202,10 @@ class BoundedRows:
         kept = self._kept[start : start + len(rows)]
         labels = self._labels[start : start + len(rows)]
         if missing := n_rows - len(rows):
-            padding = ((0, missing), (0, 0))
-            kept, rows = np.pad(kept, padding[0]), np.pad(rows, padding)
-            labels = np.pad(labels, padding, constant_values=-1)
-        # One program for all types: others add squares in another order, and one record
-        # of float64 makes all of an array float64. Handed over as they are, which is
-        # faster than to place them first.
-        features: Any = np.ascontiguousarray(rows, np.float64)
+            kept = np.pad(kept, (0, missing))
+            labels = np.pad(labels, ((0, missing), (0, 0)), constant_values=-1)
+        # handed over as they are, which is faster than to place them first
+        features: Any = wide_rows(rows, n_rows)
         with jax.enable_x64(True), jax.default_device(device):
             if np.any(self.center):
                 features = shifted_rows(features, self.center, self.row_scaling)

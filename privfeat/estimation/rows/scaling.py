@@ -5,7 +5,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from numpy.typing import NDArray
 
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import grid_step
@@ -13,6 +15,23 @@ from privfeat.core.bounds.rows import ClippedRows, clip_rows
 from privfeat.core.sums.calls import by_chunks
 
 _PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
+
+
+def wide_rows(rows: NDArray[np.floating], n_rows: int) -> NDArray[np.float64]:
+    """Return rows as float64, filled up with zeros to so many.
+
+    One record of float64 makes all of an array float64. A program for another type
+    could add squares in another order, and a device take short numbers for zero: so
+    the host converts all of them, and one program reads them. They begin where XLA
+    need not copy them.
+    """
+    size, line = n_rows * rows.shape[1], 8  # a line of memory holds 8 numbers
+    memory = np.empty(size + line)
+    start = -memory.ctypes.data // memory.itemsize % line
+    wide = memory[start : start + size].reshape(n_rows, rows.shape[1])
+    wide[: len(rows)] = rows
+    wide[len(rows) :] = 0.0
+    return wide
 
 
 @partial(jax.jit, static_argnames="row_scaling")
