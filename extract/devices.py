@@ -30,6 +30,13 @@ def find_device(name: str, local_rank: int) -> torch.device:
     return device
 
 
+def kind_of(device: torch.device) -> list[str]:
+    """Return what decides how a network rounds on this device."""
+    if device.type == "cuda":
+        return [torch.cuda.get_device_name(device), str(torch.version.cuda)]
+    return [torch.backends.cpu.get_cpu_capability(), str(torch.get_num_threads())]
+
+
 def default_workers(on_gpu: bool, local_count: int) -> int:
     """Decode in other processes, but not where the network needs every core itself."""
     cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

@@ -25,6 +25,7 @@ class Extractor(Protocol):
     n_features: int
     metadata: dict[str, Any]
     arguments: dict[str, Any]
+    device_kind: list[str]  # what decides how it rounds, beside the processor
 
     def batches(self, images: Any, *, start: int, stop: int | None) -> Any:
         """Yield `FeatureBatch` objects in order."""

@@ -24,7 +24,17 @@ def is_made_by(path: Path, origin: dict[str, Any]) -> bool:
     """
     with open_checked(os.fspath(path)) as file:
         stored = read_attributes(file)
-    return all(stored.get(key) == origin.get(key) for key in ("arguments", "shard"))
+    return all(
+        _without_host(stored.get(key)) == _without_host(origin.get(key))
+        for key in ("arguments", "shard")
+    )
+
+
+def _without_host(found: Any) -> Any:
+    """Return the description of a shard without the kind of host that made it."""
+    if not isinstance(found, dict):
+        return found
+    return {key: value for key, value in found.items() if key != "made_on"}
 
 
 def require_made_by(path: Path, origin: dict[str, Any]) -> None:
@@ -46,7 +56,8 @@ def join_shards(
     ``arguments`` and ``shard`` of this process's shard, and ``digests`` the SHA-256 of
     the file list of each split, where it was known beforehand.
 
-    ExtractError if there is not one row of a split; FeatureFileError as for
+    ExtractError if there is not one row of a split, or if shards were made on hosts of
+    two kinds: one more image moves others to the next shard. FeatureFileError as for
     `privfeat.data.join_features`.
     """
     targets = rank.targets(out)
@@ -63,6 +74,7 @@ def join_shards(
     ]
     if missing:
         return f"{len(missing)} of {rank.count} shards to come, first {missing[0]}"
+    _require_one_kind(targets)
     metadata = {}
     for split in origin["arguments"]["splits"]:
         labels = np.concatenate([open_features(path)[split].y for path in targets])
@@ -80,3 +92,17 @@ def join_shards(
     report_gaps(out)
     with open_features(out) as file:
         return f"joined {rank.count} shards into {out}, {file.metadata['n_rows']} rows"
+
+
+def _require_one_kind(targets: list[Path]) -> None:
+    kinds: dict[Any, str] = {}
+    for target in targets:
+        with open_checked(os.fspath(target)) as file:
+            kinds.setdefault(read_attributes(file)["shard"].get("made_on"), target.name)
+    if len(kinds) > 1:
+        raise ExtractError(
+            "all shards must be made on hosts of one kind: processor, GPU, number of "
+            f"cores, and versions of libraries. {' and '.join(kinds.values())} were "
+            "not, and would round an image in two ways. Make them again on such hosts, "
+            "with --overwrite."
+        )

@@ -11,7 +11,7 @@ import torch
 from .arguments import Options
 from .backbones import Backbone, load_backbone
 from .batches import FeatureBatch
-from .devices import default_workers, find_device, find_precision
+from .devices import default_workers, find_device, find_precision, kind_of
 from .errors import ExtractError
 from .loading import Batch, load_batches
 from .ranks import Rank
@@ -64,6 +64,7 @@ class NetworkExtractor:
             **({"views": [str(view) for view in views]} if len(views) > 1 else {}),
         }
         self.arguments = dict(self.metadata)
+        self.device_kind = kind_of(self.device)
 
     def _prepared(self, backbone: Backbone, compiled: bool) -> "_Network":
         """Move a network to the device, with the numbers that scale its pixels."""

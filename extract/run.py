@@ -1,5 +1,7 @@
 """The extraction itself: from a source through an extractor into a feature file."""
 
+import hashlib
+import json
 import os
 import shutil
 import time
@@ -11,6 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from privfeat._files import check_no_ledger
+from privfeat._process import processor
 from privfeat._progress import LINE, Progress, make_bar
 from privfeat._warnings import STDERR
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
@@ -110,7 +113,10 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
         report_gaps(options.out)
         return summary
     n_images = {s: _count(images, options) for s, images in source.splits.items()}
-    shard = {"number": rank.number + 1, "count": rank.count, "n_images": n_images}
+    shard = {
+        **{"number": rank.number + 1, "count": rank.count, "n_images": n_images},
+        "made_on": _kind_of_host(options, extractor),
+    }
     origin = {"arguments": arguments, "shard": shard}
     target = rank.target(options.out)
     if target.exists():
@@ -121,6 +127,12 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
     else:
         summary = _write(options, source, extractor, rank, groups, origin)
     return f"{summary}; {join_shards(options.out, rank, origin, source.digests)}"
+
+
+def _kind_of_host(options: Options, extractor: Extractor) -> str:
+    """Return a digest of what decides how a row is rounded here."""
+    kind = [processor(), versions_of(options), extractor.device_kind]
+    return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()
 
 
 def _write(

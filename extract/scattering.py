@@ -81,6 +81,7 @@ class ScatteringExtractor:
             "precision": "float32",
         }
         self.arguments = dict(self.metadata)
+        self.device_kind: list[str] = []
 
     def batches(
         self, images: Any, *, start: int, stop: int | None

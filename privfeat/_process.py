@@ -1,12 +1,16 @@
-"""What is set for the whole process while private records are read.
+"""What is set for the whole process while private records are read, and where it runs.
 
 Products of matrices have one thread, and MLflow logs nothing.
 """
 
+import os
+import platform
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -16,6 +20,14 @@ from threadpoolctl import ThreadpoolController
 
 # What ``threadpoolctl`` can keep to one thread; not Accelerate, of macOS.
 _LIMITED = ("openblas", "mkl", "blis", "flexiblas")
+# What Linux says of a processor, by which code is chosen for it.
+_MODEL = (
+    *("vendor_id", "cpu family", "model", "model name"),
+    *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "isa"),
+)
+_INSTRUCTIONS = re.compile(
+    r"(?<!\S)(?:avx|amx|fma|sse|ssse|f16c|xop|sve|sme|asimd|fp)\w*"
+)
 _lock = Lock()
 _n_bodies = 0  # of `one_thread_a_product`, that run
 _n_threads_before = 1
@@ -147,11 +159,49 @@ def times_matrix(
     return found
 
 
+def versions_of_blas() -> list[str]:
+    """Return what multiplies for NumPy: library, version, and processor it is for."""
+    name, found = library_of_numpy().lower(), set()
+    for library in _blas().lib_controllers:
+        if library.internal_api in name:
+            info = library.info()
+            kinds = (info.get(key) for key in ("version", "architecture"))
+            found.add(f"{library.internal_api} {' '.join(map(str, kinds))}")
+    return sorted(found) or [name]
+
+
 @cache
 def library_of_numpy() -> str:
     """Return the name of the library that multiplies for NumPy."""
     built: Any = np.show_config(mode="dicts")
     return str(built["Build Dependencies"]["blas"].get("name", ""))
+
+
+def processor() -> dict[str, str]:
+    """Return what decides how code of this host rounds: processor, and cores in use.
+
+    Compilers and libraries choose instructions, and with them the order of a sum, by
+    its model; how a product is divided follows from the number of cores.
+    """
+    usable = getattr(os, "sched_getaffinity", None)
+    kept = {
+        "machine": platform.machine(),
+        "processor": platform.processor(),
+        "cores": str(len(usable(0)) if usable else os.cpu_count()),
+    }
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:  # it is no Linux
+        return kept
+    first = text.strip().partition("\n\n")[0].split("\n")
+    found = {
+        name.strip(): value.strip()
+        for name, _, value in (line.partition(":") for line in first)
+    }
+    kept |= {name: found[name] for name in _MODEL if name in found}
+    for name in ("flags", "Features"):
+        kept[name] = " ".join(sorted(_INSTRUCTIONS.findall(found.get(name, ""))))
+    return kept
 
 
 @contextmanager

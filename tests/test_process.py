@@ -1,8 +1,11 @@
 """MLflow's autologging writes nothing of private records while others read them."""
 
+import os
+import platform
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 from types import ModuleType
 
@@ -11,7 +14,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 
-from privfeat import DPLeastSquares, PrivatePipeline, TemperatureScaling
+from privfeat import DPLeastSquares, PrivatePipeline, TemperatureScaling, _process
 from privfeat._messages import without_data
 from privfeat.metrics import private_evaluation
 
@@ -109,3 +112,26 @@ def test_a_version_without_a_switch_is_refused(mlflow):
     del mlflow.disable_autologging
     with pytest.raises(RuntimeError, match="autologging must be off"):
         without_data(np.asarray, X)
+
+
+def test_a_processor_is_described_by_what_code_is_chosen_by(monkeypatch):
+    found = _process.processor()
+    assert found == _process.processor()
+    assert found["machine"] == platform.machine()
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        assert "sse2" in found["flags"].split()
+        assert "model name" in found
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5}, raising=False)
+    assert _process.processor()["cores"] == "1"
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert _process.processor()["cores"] == str(os.cpu_count())
+
+
+def test_a_processor_that_no_file_describes_has_a_name(monkeypatch):
+    def read_text(path, encoding):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(platform, "processor", lambda: "arm")
+    assert {*_process.processor()} == {"machine", "processor", "cores"}
+    assert _process.processor()["processor"] == "arm"

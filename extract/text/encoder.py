@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from transformers.utils import logging
 
 from ..arguments import Options
-from ..devices import find_device, find_precision
+from ..devices import find_device, find_precision, kind_of
 from ..errors import OF_MODELS, ExtractError, one_line
 from ..ranks import Rank
 from .batches import Rows, TextExtractor, of_pairs, width
@@ -82,6 +82,7 @@ class EncoderExtractor(TextExtractor):
             **of_pairs(options.text),
         }
         self.arguments = {**self.metadata, "text": list(options.text)}
+        self.device_kind = kind_of(self.device)
 
     def _features(self, texts: list[str]) -> Rows:
         """Return a row for each text, in their order."""

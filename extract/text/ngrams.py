@@ -73,6 +73,7 @@ class NgramExtractor(TextExtractor):
             **of_pairs(options.text),
         }
         self.arguments = {**self.metadata, "text": list(options.text)}
+        self.device_kind: list[str] = []
 
     def _features(self, texts: list[str]) -> Rows:
         found = self._hashing.transform(texts)

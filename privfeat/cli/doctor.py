@@ -103,11 +103,13 @@ def why_broken(package: str) -> str | None:
 
 def devices() -> dict[str, Any]:
     """Return the names of the devices, and what keeps fits from them, if anything."""
-    from privfeat.core.sums.devices import check_devices, device_names
+    import jax
+
+    from privfeat.core.sums.devices import check_devices
     from privfeat.exceptions import PrivacyError
 
     try:
-        names = device_names()
+        names = [str(device) for device in jax.local_devices()]
         check_devices(private=True)
     except (PrivacyError, RuntimeError) as error:  # the latter is JAX's
         return {"names": [], "problem": str(error)}

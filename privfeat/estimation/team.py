@@ -8,6 +8,7 @@ between the processes is trusted).
 import json
 from collections.abc import Mapping
 from functools import partial
+from importlib.metadata import version
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -18,8 +19,10 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from privfeat._encoding import encode
+from privfeat._process import processor, versions_of_blas
 from privfeat._version import __version__
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.sums.devices import flags_of_xla
 from privfeat.core.sums.processes import Team
 from privfeat.core.sums.records import CHUNK_ROWS, MAX_ROWS
 from privfeat.estimation.fitting import agreed
@@ -32,6 +35,8 @@ _NOT_COMPARED = ("random_state", "ledger", "verbose")
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SPREAD = 32
 T = TypeVar("T")
+_ONE_KIND = "processors, devices and libraries: use hosts of one kind"
+_HARMLESS_FLAGS = ("--xla_dump", "--xla_force_host_platform_device_count")
 _SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
 
 
@@ -57,12 +62,16 @@ def check_team(
     compared by it.
 
     PrivacyError or ValueError if the processes do not run the same fit, or should share
-    rows and hold different ones. Where each has its own rows: also if classes are not
-    given, there are groups, or two processes hold the same rows.
+    rows and hold different ones, or round them in two ways. Where each has its own
+    rows: also if classes are not given, there are groups, or two processes hold the
+    same rows.
     """
     described = agreed(
         team, "describe the fit", partial(_described, estimator, instead)
     )
+    if team.rows == "shared":
+        # One record more moves others to the next process.
+        team.check_same(_ONE_KIND, _rounding().encode())
     description = f"{statement.to_json()} {about} {team.rows} {seed} {described}"
     team.check_same("fit", description.encode())
     some = features[_places(features.shape[0], team) if compared is None else compared]
@@ -105,6 +114,26 @@ def _places(n: int, team: Team) -> NDArray[np.intp]:
     around = np.array([place + side for place in starts for side in (-1, 0)], np.intp)
     places = np.concatenate([np.arange(CHUNK_ROWS), spread(n), around])
     return np.unique(places[(places >= 0) & (places < n)])
+
+
+def _rounding() -> str:
+    """Return, as text, what decides how a record is rounded on this host.
+
+    Compilers and BLAS choose instructions, and with them the order of a sum, by the
+    processor and by what the environment says of it.
+    """
+    device = jax.local_devices()[0]
+    flags = sorted(flags_of_xla().split())
+    content = [
+        processor(),
+        [device.device_kind, device.client.platform_version],
+        [f for f in flags if not f.startswith(_HARMLESS_FLAGS)],
+        [version(package) for package in ("jax", "jaxlib", "numpy", "scipy")],
+        versions_of_blas(),
+        # those that NumPy found, unless it was told not to use them
+        np.show_config(mode="dicts")["SIMD Extensions"],
+    ]
+    return json.dumps(content, sort_keys=True)
 
 
 def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) -> str:

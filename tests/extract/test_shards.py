@@ -1,6 +1,7 @@
 """Shards of several processes, and the file that joins them."""
 
 import os
+import platform
 
 import h5py
 import numpy as np
@@ -42,6 +43,23 @@ def test_a_process_refuses_shards_of_other_arguments(
     assert status == 1
     assert "00001-of-00002.h5 must be of these arguments" in err
     assert shards[0].read_bytes() == before[1]
+
+
+def test_shards_of_hosts_of_two_kinds_are_not_joined(
+    images, joined, shards, scatter_as, monkeypatch
+):
+    """One more image moves others to the next shard, which rounds them otherwise."""
+    shards[0].unlink()
+    with monkeypatch.context() as other:
+        other.setattr(platform, "machine", lambda: "another")
+        status, _, err = scatter_as(0, 2, images)
+    assert status == 1
+    assert "all shards must be made on hosts of one kind" in err
+    assert "00001-of-00002.h5 and 00002-of-00002.h5 were not" in err
+    assert scatter_as(1, 2, images)[0] == 1  # whoever is last
+    status, out, err = scatter_as(0, 2, images, "--overwrite")
+    assert status == 0, err
+    assert "joined 2 shards" in out
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """What several processes must have in common, and what not; threads stand for them."""
 
+import platform
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ from scipy.sparse import csr_array
 from privfeat import DPFC, PrivacyError, PrivacyLedger
 from privfeat.distributed import initialize
 from privfeat.estimation.fitting import agreed
-from privfeat.estimation.team import check_team
+from privfeat.estimation.team import _rounding, check_team
 from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -65,6 +66,38 @@ DIFFERENT = {
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_processes_that_share_rows_differ_in_nothing(name):
     assert "all processes must have the same" in said("shared", {}, DIFFERENT[name])
+
+
+def test_processes_that_share_rows_round_them_alike(monkeypatch):
+    """By one record more another process bounds others: by 20 for a stated 0.7."""
+    names = ["x86_64", "aarch64"]
+    monkeypatch.setattr(platform, "machine", lambda: names.pop())
+    assert "the same processors, devices and libraries: use hosts" in said(
+        "shared", {}, {}
+    )
+
+
+def test_processes_with_rows_of_their_own_may_have_other_processors(monkeypatch):
+    names = ["x86_64", "aarch64"]
+    monkeypatch.setattr(platform, "machine", lambda: names.pop())
+    own = {"features": X + 1.0}
+    assert said("own", {}, own) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "same"),
+    [
+        ("--xla_cpu_max_isa=AVX2", False),
+        ("--xla_cpu_multi_thread_eigen=false", False),
+        ("--xla_dump_to=here", True),
+        ("--xla_force_host_platform_device_count=2", True),
+    ],
+)
+def test_flags_of_xla_by_which_code_differs_are_compared(monkeypatch, flags, same):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    told = _rounding()
+    monkeypatch.setenv("XLA_FLAGS", flags)
+    assert (_rounding() == told) is same
 
 
 @pytest.mark.parametrize("params", [{"verbose": 1}, {"random_state": 3}])

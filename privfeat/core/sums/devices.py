@@ -55,7 +55,7 @@ def check_settings() -> None:
         fit needs, or would wait for ever, as in the fork of a process that has used it.
     """
     _check_backend()
-    found = _FLAGS.findall(_flags())
+    found = _FLAGS.findall(flags_of_xla())
     if jax.default_backend() != "cpu":
         found += [
             name
@@ -84,7 +84,7 @@ def check_settings() -> None:
         )
 
 
-def _flags() -> str:
+def flags_of_xla() -> str:
     """Return the flags of XLA; the variable may name a file that holds them."""
     flags = os.environ.get("XLA_FLAGS", "").strip()
     if not flags or flags.startswith("-"):
@@ -96,11 +96,6 @@ def _flags() -> str:
             "XLA_FLAGS must hold flags, or name a file of them that can be read, got "
             f"{flags!r}. Pass the flags themselves."
         ) from error
-
-
-def device_names() -> list[str]:
-    """Return the names of the devices of this process."""
-    return [str(device) for device in jax.local_devices()]
 
 
 def check_devices(*, private: bool) -> None:
@@ -119,6 +114,12 @@ def _check_backend() -> None:
             f"the device must be one of {EXACT_BACKENDS}, got "
             f"{jax.default_backend()!r}. Bounds and noise need IEEE float64; set "
             "JAX_PLATFORMS=cpu."
+        )
+    kinds = sorted({device.device_kind for device in jax.local_devices()})
+    if len(kinds) > 1:  # one record more moves others to the next device
+        raise PrivacyError(
+            f"devices must be of one kind, which round a record alike, got {kinds}. "
+            "Show the process one kind, as CUDA_VISIBLE_DEVICES does."
         )
 
 

@@ -1,5 +1,7 @@
 """Settings of XLA and cuBLAS by which products would lose bits."""
 
+from types import SimpleNamespace
+
 import jax
 import pytest
 
@@ -74,3 +76,14 @@ def test_no_noise_is_drawn_on_another_kind_of_device(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
     with pytest.raises(PrivacyError, match="got 'tpu'"):
         check_settings()
+
+
+def test_devices_of_two_kinds_are_refused(monkeypatch):
+    """One record more moves others to the next device, which rounds another way."""
+    kinds = ["NVIDIA A100", "NVIDIA H200", "NVIDIA A100"]
+    found = [SimpleNamespace(device_kind=kind) for kind in kinds]
+    monkeypatch.setattr(jax, "local_devices", lambda: found)
+    with pytest.raises(PrivacyError, match=r"\['NVIDIA A100', 'NVIDIA H200'\]. Show"):
+        check_settings()
+    monkeypatch.setattr(jax, "local_devices", lambda: found[::2])
+    check_settings()

@@ -288,7 +288,3 @@ def test_a_device_that_fails_has_answered(monkeypatch):
 
     monkeypatch.setattr(jax, "jit", fail)
     assert devices._answers.__wrapped__(0)
-
-
-def test_devices_have_their_names():
-    assert devices.device_names() == [str(one) for one in jax.local_devices()]
