@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from .arguments import Options
 from .backbones import Backbone, load_backbone
@@ -15,6 +16,7 @@ from .devices import default_workers, find_device, find_precision, kind_of
 from .errors import ExtractError
 from .loading import Batch, load_batches
 from .ranks import Rank
+from .slots import find_batch_size
 from .views import VIEWS, crops_of
 
 DTYPES = {
@@ -65,6 +67,7 @@ class NetworkExtractor:
         }
         self.arguments = dict(self.metadata)
         self.device_kind = kind_of(self.device)
+        self.batch_size = find_batch_size(self._tried, self.batch_size)
 
     def _prepared(self, backbone: Backbone, compiled: bool) -> "_Network":
         """Move a network to the device, with the numbers that scale its pixels."""
@@ -119,6 +122,16 @@ class NetworkExtractor:
                 "a process that decodes images died, perhaps for lack of memory "
                 f"({str(error).splitlines()[0]}). Pass fewer --workers."
             ) from error
+
+    @torch.inference_mode()
+    def _tried(self, second: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the features of two images of noise by turns, as `find_batch_size`."""
+        crops = self.transform.crops
+        side, draw = crops[0].crop, np.random.default_rng(0)
+        shape = (len(crops), 2, side, side, 3)
+        noise = torch.from_numpy(draw.integers(0, 256, shape, np.uint8))
+        pixels = noise[:, second.astype(int)].permute(0, 1, 4, 2, 3)
+        return np.asarray(self._mean_over_views([*pixels.to(self.device)]).cpu())
 
     @torch.inference_mode()
     def _start(self, batch: Batch) -> "_Pending":

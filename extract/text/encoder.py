@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from transformers.utils import logging
 
@@ -14,6 +15,7 @@ from ..arguments import Options
 from ..devices import find_device, find_precision, kind_of
 from ..errors import OF_MODELS, ExtractError, one_line
 from ..ranks import Rank
+from ..slots import find_batch_size
 from .batches import Rows, TextExtractor, of_pairs, width
 from .checkpoints import digest_of_folder, find_checkpoint, license_of, only_safe_files
 
@@ -62,6 +64,8 @@ class EncoderExtractor(TextExtractor):
         self._prompt = str(network.model_kwargs.get("prompt", own))
         self.max_length = _length(self._model, options.max_length)
         self._width = self._columns()
+        n_rows = find_batch_size(self._tried, self.batch_size + 1)
+        self.batch_size = max(n_rows - 1, 1)  # beside the empty text
         self.n_features = width(self._width, options.text)
         local = folder == Path(network.model)
         name = folder.resolve().name if local else network.model
@@ -107,10 +111,20 @@ class EncoderExtractor(TextExtractor):
         doubled = np.ceil(np.log2(np.maximum(tokens, SHORTEST) / SHORTEST))
         return np.minimum(SHORTEST * 2 ** doubled.astype(int), self.max_length)
 
+    def _tried(self, second: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the features of two texts by turns, as `find_batch_size` asks.
+
+        Of one length, so that `encode` sorts both batches alike.
+        """
+        texts = [("it is beside", "beside it is")[int(mark)] for mark in second]
+        lengths = {min(SHORTEST, self.max_length), self.max_length}
+        rows = [self._encode(texts, length, len(texts)) for length in sorted(lengths)]
+        return np.hstack(rows)
+
     @torch.inference_mode()
-    def _encode(self, texts: list[str], length: int) -> Rows:
+    def _encode(self, texts: list[str], length: int, n_rows: int = 0) -> Rows:
         """Return the features of texts that have this length when filled up."""
-        n_rows = self.batch_size + 1
+        n_rows = n_rows or self.batch_size + 1
         filler = [""] * (n_rows - len(texts))
         at_length = {"padding": "max_length", "max_length": length, "truncation": True}
         narrow = self.precision != "float32"

@@ -37,7 +37,13 @@ _SPREAD = 32
 T = TypeVar("T")
 _ONE_KIND = "processors, devices and libraries: use hosts of one kind"
 _HARMLESS_FLAGS = ("--xla_dump", "--xla_force_host_platform_device_count")
-_SETTINGS = ("jax_enable_x64", "jax_default_matmul_precision")
+# Of JAX, by which code is compiled, or not.
+_SETTINGS = (
+    *("jax_enable_x64", "jax_default_matmul_precision", "jax_numpy_dtype_promotion"),
+    *("jax_disable_jit", "jax_disable_most_optimizations", "jax_optimization_level"),
+    *("jax_exec_time_optimization_effort", "jax_memory_fitting_effort"),
+    *("jax_memory_fitting_level", "jax_allow_f16_reductions", "jax_enable_pgle"),
+)
 
 
 def check_team(
@@ -150,7 +156,7 @@ def _described(estimator: BaseEstimator, instead: Mapping[str, Any] = _NOTHING) 
         | {name: _comparable(name, value) for name, value in instead.items()},
         None if ledger is None else ledger.budget.uid,
         [__version__, jax.__version__, np.__version__, jax.default_backend()],
-        [str(jax.config.values[name]) for name in _SETTINGS],
+        [str(getattr(jax.config, name, None)) for name in _SETTINGS],
     ]
     return json.dumps(content, sort_keys=True)
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from privfeat import DPFC, PrivacyError, PrivacyLedger
 from privfeat.distributed import initialize
 from privfeat.estimation.fitting import agreed
-from privfeat.estimation.team import _rounding, check_team
+from privfeat.estimation.team import _described, _rounding, check_team
 from tests.teams import Board, Thread
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -75,6 +75,12 @@ def test_processes_that_share_rows_round_them_alike(monkeypatch):
     assert "the same processors, devices and libraries: use hosts" in said(
         "shared", {}, {}
     )
+
+
+def test_processes_compile_alike():
+    with jax.disable_jit():
+        apart = _described(DPFC())
+    assert apart != _described(DPFC())
 
 
 def test_processes_with_rows_of_their_own_may_have_other_processors(monkeypatch):

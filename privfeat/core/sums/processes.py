@@ -172,9 +172,9 @@ def all_processes(rows: RowSource = "shared") -> Iterator[None]:
     Every process must call the same fits in the same order, in the thread that entered.
     (The processes of a joblib pool are not among them: each fits by itself, and is
     charged.) All get the same releases, bit for bit those of one process with the same
-    noise, because exact sums do not depend on how they are added. Before each sum and
-    each release the processes compare its name, grid step, shape and position, and add
-    nothing that differs. If a process ends, the others end with a `PrivacyError`.
+    noise: exact sums do not depend on how they are added, and hosts that share rows
+    must be of one kind. Before each sum and release the processes compare its name,
+    grid step, shape and position. If one ends, the others end with a `PrivacyError`.
 
     Examples
     --------

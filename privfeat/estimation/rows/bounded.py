@@ -33,7 +33,12 @@ from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.estimation.rows import COUNT_SCALE, MEAN
-from privfeat.estimation.rows.scaling import bounded_rows, shifted_rows, wide_rows
+from privfeat.estimation.rows.scaling import (
+    bounded_rows,
+    check_short_numbers,
+    shifted_rows,
+    wide_rows,
+)
 from privfeat.estimation.rows.slots import Slots
 from privfeat.solvers.spectrum import shrunk_towards
 
@@ -79,6 +84,7 @@ class BoundedRows:
         private: bool,
     ) -> None:
         check_devices(private=private)
+        check_short_numbers()
         n_samples, n_features = features.shape
         if n_samples > MAX_ROWS:
             raise ValueError(
@@ -161,8 +167,7 @@ class BoundedRows:
 
     def _bounded_chunks(self, starts: range) -> Iterator[Any]:
         """Yield chunks from these rows on; more are read and bounded meanwhile."""
-        devices, n_rows = cycle(jax.local_devices()), starts.step
-        at_once = 1
+        devices, n_rows, at_once = cycle(jax.local_devices()), starts.step, 1
         if isinstance(self._features, LazyFeatures):
             row_bytes = self._features.shape[1] * self._features.dtype.itemsize
             at_once = max(1, _BLOCK_BYTES // (n_rows * max(row_bytes, 1)))
@@ -198,13 +203,11 @@ class BoundedRows:
         XLA compiles another shape to another order of operations, and a record's
         contribution must not depend on how many are beside it.
         """
-        users = self._users(start, n_rows)
         kept = self._kept[start : start + len(rows)]
         labels = self._labels[start : start + len(rows)]
         if missing := n_rows - len(rows):
             kept = np.pad(kept, (0, missing))
             labels = np.pad(labels, ((0, missing), (0, 0)), constant_values=-1)
-        # handed over as they are, which is faster than to place them first
         features: Any = wide_rows(rows, n_rows)
         with jax.enable_x64(True), jax.default_device(device):
             if np.any(self.center):
@@ -219,7 +222,7 @@ class BoundedRows:
             )
             if not np.asarray(bounded.finite).all():
                 raise ValueError("X must not contain NaN or infinity.")
-            parts = jax.device_put((labels, users), device)
+            parts = jax.device_put((labels, self._users(start, n_rows)), device)
             return Chunk(bounded.rows, bounded.norms, *parts)
 
     def _users(self, start: int, n_rows: int) -> NDArray[np.int32] | None:
@@ -227,9 +230,8 @@ class BoundedRows:
         if self._slots is None:
             return None
         users = self._slots.users[start : start + n_rows]
-        return np.pad(users, (0, n_rows - len(users)), constant_values=-1).astype(
-            np.int32
-        )
+        users = np.pad(users, (0, n_rows - len(users)), constant_values=-1)
+        return users.astype(np.int32)
 
     def _at(self, start: int, stop: int) -> slice | NDArray[np.int64]:
         """Return the records at these places; that of an empty slot is not kept."""

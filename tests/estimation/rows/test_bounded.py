@@ -13,6 +13,10 @@ from privfeat.core.sums.records import CHUNK_ROWS
 from privfeat.core.sums.statistics import exact_gradient, exact_gram
 from privfeat.data import write_features
 from privfeat.estimation.rows.bounded import BoundedRows
+from privfeat.exceptions import PrivacyError
+from tests.later import Later
+
+torch = Later("torch")
 
 OPTIONS = {
     "row_scaling": "unit",
@@ -232,3 +236,14 @@ def test_accelerators_hold_each_row_of_their_team_once(
     for one, two in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one[: len(two)], two)
         assert not np.any(one[len(two) :] > 0)
+
+
+def test_a_thread_that_takes_subnormal_numbers_for_zero_is_refused(features, labels):
+    """Of float32 they would be zero, of an array that was float64 before they stay."""
+    torch.set_flush_denormal(True)
+    try:
+        with pytest.raises(PrivacyError, match="subnormal numbers must not be taken"):
+            BoundedRows(features, labels[:, None], private=True, **OPTIONS)
+    finally:
+        torch.set_flush_denormal(False)
+    BoundedRows(features, labels[:, None], private=True, **OPTIONS)
