@@ -232,7 +232,8 @@ def extract_parser() -> argparse.ArgumentParser:
     numbers = range(1, len(VIEWS) + 1)
     add("--views", type=int, default=1, choices=numbers, metavar="N", help=views)
     add = parser.add_argument_group("speed").add_argument
-    add("--batch-size", type=count)
+    at_once = "that a network works on, lowered to a power of two that treats all alike"
+    add("--batch-size", type=count, help=f"images or texts {at_once}")
     workers = "processes that decode images; 0: none beside this one"
     add("--workers", type=count_or_zero, help=workers)
     add("--device", default="auto", help="auto, cpu, cuda or cuda:N")

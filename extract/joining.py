@@ -102,7 +102,7 @@ def _require_one_kind(targets: list[Path]) -> None:
     if len(kinds) > 1:
         raise ExtractError(
             "all shards must be made on hosts of one kind: processor, GPU, number of "
-            f"cores, and versions of libraries. {' and '.join(kinds.values())} were "
-            "not, and would round an image in two ways. Make them again on such hosts, "
-            "with --overwrite."
+            "cores, versions of libraries, and options such as --batch-size. "
+            f"{' and '.join(kinds.values())} were not, and would round an image in two "
+            "ways. Make them again on such hosts, with --overwrite."
         )

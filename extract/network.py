@@ -66,8 +66,9 @@ class NetworkExtractor:
             **({"views": [str(view) for view in views]} if len(views) > 1 else {}),
         }
         self.arguments = dict(self.metadata)
-        self.device_kind = kind_of(self.device)
         self.batch_size = find_batch_size(self._tried, self.batch_size)
+        flags = f"{self._layout} compile={options.compile} {self.batch_size}"
+        self.device_kind = [*kind_of(self.device), flags]
 
     def _prepared(self, backbone: Backbone, compiled: bool) -> "_Network":
         """Move a network to the device, with the numbers that scale its pixels."""
@@ -124,13 +125,13 @@ class NetworkExtractor:
             ) from error
 
     @torch.inference_mode()
-    def _tried(self, second: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return the features of two images of noise by turns, as `find_batch_size`."""
+    def _tried(self, order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the features of images of noise, as `find_batch_size` asks."""
         crops = self.transform.crops
         side, draw = crops[0].crop, np.random.default_rng(0)
-        shape = (len(crops), 2, side, side, 3)
+        shape = (len(crops), len(order), side, side, 3)
         noise = torch.from_numpy(draw.integers(0, 256, shape, np.uint8))
-        pixels = noise[:, second.astype(int)].permute(0, 1, 4, 2, 3)
+        pixels = noise[:, order.copy()].permute(0, 1, 4, 2, 3)
         return np.asarray(self._mean_over_views([*pixels.to(self.device)]).cpu())
 
     @torch.inference_mode()

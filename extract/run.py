@@ -30,6 +30,11 @@ from .ranks import Rank, read_rank, require_lists
 from .reports import report_gaps, report_unused_shards
 from .sources import Source, digest_of_rows, require_text
 
+# Beginnings of variables by which libraries choose how they multiply.
+_OF_MATHS = (
+    *("ATEN_", "CUBLAS", "CUDNN_", "DNNL_", "MKL_", "NPY_", "NVIDIA_TF32"),
+    *("ONEDNN_", "OPENBLAS_", "TORCH_"),
+)
 # What is done to a row before its features are made.
 _DONE = {"image": "decoded", "text": "used"}
 _ONE = {"image": "an image that can be decoded", "text": "a text that can be used"}
@@ -131,7 +136,8 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
 
 def _kind_of_host(options: Options, extractor: Extractor) -> str:
     """Return a digest of what decides how a row is rounded here."""
-    kind = [processor(), versions_of(options), extractor.device_kind]
+    told = {name: os.environ[name] for name in os.environ if name.startswith(_OF_MATHS)}
+    kind = [processor(), versions_of(options), extractor.device_kind, told]
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()
 
 

@@ -64,8 +64,8 @@ class EncoderExtractor(TextExtractor):
         self._prompt = str(network.model_kwargs.get("prompt", own))
         self.max_length = _length(self._model, options.max_length)
         self._width = self._columns()
-        n_rows = find_batch_size(self._tried, self.batch_size + 1)
-        self.batch_size = max(n_rows - 1, 1)  # beside the empty text
+        n_rows = max(find_batch_size(self._tried, self.batch_size), 2)
+        self.batch_size = n_rows - 1  # beside the empty text
         self.n_features = width(self._width, options.text)
         local = folder == Path(network.model)
         name = folder.resolve().name if local else network.model
@@ -86,7 +86,7 @@ class EncoderExtractor(TextExtractor):
             **of_pairs(options.text),
         }
         self.arguments = {**self.metadata, "text": list(options.text)}
-        self.device_kind = kind_of(self.device)
+        self.device_kind = [*kind_of(self.device), str(self.batch_size)]
 
     def _features(self, texts: list[str]) -> Rows:
         """Return a row for each text, in their order."""
@@ -111,12 +111,12 @@ class EncoderExtractor(TextExtractor):
         doubled = np.ceil(np.log2(np.maximum(tokens, SHORTEST) / SHORTEST))
         return np.minimum(SHORTEST * 2 ** doubled.astype(int), self.max_length)
 
-    def _tried(self, second: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return the features of two texts by turns, as `find_batch_size` asks.
+    def _tried(self, order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the features of made-up texts, as `find_batch_size` asks.
 
-        Of one length, so that `encode` sorts both batches alike.
+        They have one length, so that `encode` sorts all batches alike.
         """
-        texts = [("it is beside", "beside it is")[int(mark)] for mark in second]
+        texts = [f"it is text {number:09d}" for number in order]
         lengths = {min(SHORTEST, self.max_length), self.max_length}
         rows = [self._encode(texts, length, len(texts)) for length in sorted(lengths)]
         return np.hstack(rows)

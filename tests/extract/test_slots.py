@@ -10,23 +10,24 @@ torch = Later("torch")
 pytestmark = pytest.mark.usefixtures("with_timm")
 
 
-def features(second):
-    """Rows of two features, by turns those of one and of another image."""
-    return np.where(second[:, None], [1.0, 2.0], [3.0, -0.0]).astype(np.float32)
+def features(order):
+    """Two features for each row; one is a zero, whose sign counts as well."""
+    return np.column_stack([order + 1.0, 0.0 * order]).astype(np.float32)
 
 
-def in_parts(size):
-    """Return a network that rounds otherwise behind its first ``size`` slots."""
+def rounding(marked):
+    """Return a network that rounds otherwise in slots that ``marked`` names."""
 
-    def make(second):
-        found = features(second)
-        found[size:] = np.nextafter(found[size:], np.float32(9.0))
+    def make(order):
+        found = features(order)
+        slots = marked(len(order))
+        found[slots] = np.nextafter(found[slots], np.float32(1e9))
         return found
 
     return make
 
 
-@pytest.mark.parametrize("asked", [1, 2, 33])
+@pytest.mark.parametrize("asked", [1, 2, 4, 32])
 def test_a_network_that_treats_slots_alike_works_on_all(asked, capsys):
     from privfeat_extract.slots import find_batch_size
 
@@ -34,30 +35,42 @@ def test_a_network_that_treats_slots_alike_works_on_all(asked, capsys):
     assert not capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("asked", "alike", "found"), [(32, 16, 16), (32, 31, 16), (33, 4, 4), (32, 1, 1)]
-)
-def test_fewer_rows_are_taken_where_slots_differ(asked, alike, found, capsys):
+@pytest.mark.parametrize(("asked", "found"), [(33, 32), (10, 8), (3, 2)])
+def test_none_is_left_over_of_a_power_of_two(asked, found, capsys):
     from privfeat_extract.slots import find_batch_size
 
-    assert find_batch_size(in_parts(alike), asked) == found
-    assert f"it works on {found} at a time" in capsys.readouterr().err
+    assert find_batch_size(features, asked) == found
+    assert f"of {asked} rows at a time" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("marked", "found"),
+    [
+        (lambda size: slice(16, None), 16),  # a part that begins at a place
+        (lambda size: slice(size // 2, None), 1),  # the share of the second thread
+        (lambda size: slice(size // 3, 2 * size // 3), 1),
+        (lambda size: slice(30, None), 16),  # what is left over
+        (lambda size: slice(0, size > 4), 4),
+    ],
+)
+def test_fewer_rows_are_taken_where_slots_differ(marked, found, capsys):
+    from privfeat_extract.slots import find_batch_size
+
+    assert find_batch_size(rounding(marked), 32) == found
+    assert f"it works on {found}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_one_slot_that_differs_is_found_for_either_image(place, capsys):
-    """Where the sign of a zero differs, too."""
+def test_one_slot_that_differs_by_the_sign_of_a_zero_is_found(place, capsys):
     from privfeat_extract.slots import find_batch_size
 
-    def make(second, image=0):
-        found = features(second)
-        if len(second) == 4 and second[place] == image:
-            found[place, 1] += 0.0  # -0.0 becomes 0.0; 2.0 stays
-            found[place] += 1e-7 * image
+    def make(order):
+        found = features(order)
+        if len(order) == 4:
+            found[place, 1] = -0.0
         return found
 
     assert find_batch_size(make, 4) == 2
-    assert find_batch_size(lambda second: make(second, image=1), 4) == 2
     capsys.readouterr()
 
 
@@ -76,5 +89,5 @@ def test_attention_with_one_query_is_given_an_image_at_a_time(
     finally:
         torch.set_num_threads(threads)
     assert status == 0, err
-    assert "it works on 1 at a time" in err
+    assert "it works on 1." in err
     assert len(open_features(tmp_path / "out.h5")["train"].X) == 10

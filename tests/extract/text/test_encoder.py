@@ -106,10 +106,10 @@ def test_each_batch_hides_some_tokens(encoder, monkeypatch):
         return attention(query, *args, attn_mask=attn_mask, **kwargs)
 
     monkeypatch.setattr(functions, "scaled_dot_product_attention", spied)
-    extractor = load(encoder, "--batch-size", "2")
+    extractor = load(encoder, "--batch-size", "4")
     masks.clear()
     features(extractor, ["card lost " * 40] * 4)
-    assert set(masks) == {(3, True)}
+    assert set(masks) == {(4, True)}
 
 
 def test_a_model_that_mixes_the_texts_of_a_batch_is_refused(
