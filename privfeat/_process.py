@@ -18,6 +18,8 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import ThreadpoolController
 
+from privfeat.exceptions import PrivacyError
+
 # What ``threadpoolctl`` can keep to one thread; not Accelerate, of macOS.
 _LIMITED = ("openblas", "mkl", "blis", "flexiblas")
 # What Linux says of a processor, by which code is chosen for it.
@@ -45,12 +47,13 @@ def one_thread_a_product() -> Iterator[int]:
     Of all threads, from the first of several bodies to the last one, whatever threads
     these run in, and whatever limits others set and take back meanwhile. Whether it
     could be done `keeps_one_thread` says, within the body. RuntimeError at its end if
-    the number was changed nevertheless.
+    the number was changed nevertheless; PrivacyError as `check_short_numbers`.
 
     Threads that share a product by a vector round the rows where they meet in another
     way; by one thread all rows of a chunk are treated alike.
     """
     global _n_bodies, _n_threads_before
+    check_short_numbers()
     with _lock:
         if _n_bodies == 0:
             _end_keeper()  # of a body that Ctrl-C ended before it began
@@ -157,6 +160,22 @@ def times_matrix(
             part[len(some) :] = 0.0
             found[start : start + size] = (part @ matrix)[: len(some), :n_outputs]
     return found
+
+
+def check_short_numbers() -> None:
+    """Refuse a thread that takes subnormal numbers for zero.
+
+    Those of float32 are normal ones of float64: what becomes float64 here would lose
+    them, and what was float64 before keeps them, so one record of that type decides for
+    all. Torch's ``set_flush_denormal`` and code compiled with ``-ffast-math`` set that
+    for whole threads, and those which they start.
+    """
+    shortest = np.full(4, 2.0**-149, np.float32)
+    if not shortest.astype(np.float64).all():
+        raise PrivacyError(
+            "subnormal numbers must not be taken for zero, and this thread does. Call "
+            "torch.set_flush_denormal(False), or start a process without what does so."
+        )
 
 
 def versions_of_blas() -> list[str]:

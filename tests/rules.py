@@ -51,7 +51,9 @@ def core_rules():
 RULES = {
     "privfeat/__init__.py": rule(ours={"privfeat"}),
     "privfeat/_version.py": rule(),
-    "privfeat/_process.py": rule(["jaxtyping", "threadpoolctl"]),
+    "privfeat/_process.py": rule(
+        ["jaxtyping", "threadpoolctl"], ours={"privfeat.exceptions"}
+    ),
     "privfeat/_checks.py": rule(ours=SHARED),
     "privfeat/_types.py": rule(["jaxtyping"], ours=SHARED),
     "privfeat/_encoding.py": rule(),

@@ -11,8 +11,11 @@ from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limi
 
 from privfeat import DPLeastSquares
 from privfeat._process import keeps_one_thread, one_thread_a_product, times_matrix
-from privfeat.exceptions import PrivacyWarning
+from privfeat.exceptions import PrivacyError, PrivacyWarning
 from privfeat.metrics.predictions import record_by_record
+from tests.later import Later
+
+torch = Later("torch")
 
 SET = 3
 
@@ -120,3 +123,18 @@ def test_predictions_in_a_thread_ask_there(plant):
     product = times_matrix(X, clf.coef_.T)
     plant("whether products keep to one thread", lambda: False)
     np.testing.assert_allclose(times_matrix(X, clf.coef_.T), product, rtol=1e-12)
+
+
+def test_a_thread_that_takes_subnormal_numbers_for_zero_predicts_nothing():
+    """Of float32 they would be zero, of an array that was float64 before they stay."""
+    torch.set_flush_denormal(True)
+    try:
+        with (
+            pytest.raises(PrivacyError, match="subnormal numbers must not be taken"),
+            one_thread_a_product(),
+        ):
+            pass
+    finally:
+        torch.set_flush_denormal(False)
+    with one_thread_a_product():
+        assert keeps_one_thread()

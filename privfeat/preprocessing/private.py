@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_choice, check_int
 from privfeat._messages import check_columns
+from privfeat._process import check_short_numbers
 from privfeat._types import ARITHMETICS, Adjacency, Arithmetic
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
@@ -119,6 +120,7 @@ class PrivateStep(PrivateEstimator, ABC):
             groups, self.max_group_size, n_records, X, y, ledger=self.ledger
         )
         check_devices(private=plan.private)
+        check_short_numbers()
         fit = private_fit(
             self,
             plan,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfeat._memory import has_room
+from privfeat._process import check_short_numbers
 from privfeat._progress import passing, phase
 from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import CLIP_RANGE, grid_step
@@ -33,12 +34,7 @@ from privfeat.core.sums.statistics import exact_class_sums
 from privfeat.core.sums.totals import ExactSum
 from privfeat.data import LazyFeatures
 from privfeat.estimation.rows import COUNT_SCALE, MEAN
-from privfeat.estimation.rows.scaling import (
-    bounded_rows,
-    check_short_numbers,
-    shifted_rows,
-    wide_rows,
-)
+from privfeat.estimation.rows.scaling import bounded_rows, shifted_rows, wide_rows
 from privfeat.estimation.rows.slots import Slots
 from privfeat.solvers.spectrum import shrunk_towards
 

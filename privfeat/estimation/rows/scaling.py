@@ -13,24 +13,8 @@ from privfeat._types import RowScaling
 from privfeat.core.bounds.grid import grid_step
 from privfeat.core.bounds.rows import ClippedRows, clip_rows
 from privfeat.core.sums.calls import by_chunks
-from privfeat.exceptions import PrivacyError
 
 _PUBLIC = ("row_scaling", "clip_norm", "intercept_scaling", "private")
-
-
-def check_short_numbers() -> None:
-    """Refuse a thread that takes subnormal numbers for zero, where it makes rows wide.
-
-    Those of float32 are normal ones of float64: an array that was float64 before would
-    keep them. Torch's ``set_flush_denormal`` and code compiled with ``-ffast-math`` set
-    that for whole threads, and those which they start.
-    """
-    shortest = np.full(1, 2.0**-149, np.float32)
-    if not wide_rows(shortest[:, None], 1).all():
-        raise PrivacyError(
-            "subnormal numbers must not be taken for zero, and this thread does. Call "
-            "torch.set_flush_denormal(False), or start a process without what does so."
-        )
 
 
 def wide_rows(rows: NDArray[np.floating], n_rows: int) -> NDArray[np.float64]:
