@@ -158,7 +158,12 @@ def _write(
         target,
         n_features=extractor.n_features,
         dtype=options.dtype,
-        arguments={**origin["arguments"], "shard": origin.get("shard")},
+        # One image more moves the place from which a stopped run goes on.
+        arguments={
+            **origin["arguments"],
+            "shard": origin.get("shard"),
+            "kind_of_host": _kind_of_host(options, extractor),
+        },
         overwrite=options.overwrite,
     ) as writer:
         if writer.resumed:

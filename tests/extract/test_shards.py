@@ -65,6 +65,29 @@ def test_shards_of_hosts_of_two_kinds_are_not_joined(
     assert "joined 2 shards" in out
 
 
+def test_a_stopped_run_goes_on_on_a_host_of_its_kind(
+    images, scatter, plant, monkeypatch
+):
+    """One image more moves the place from which it goes on, by a batch."""
+    batches = plant.genuine("batches of scattering")
+
+    def interrupted(self, images, *, start, stop):
+        yield next(iter(batches(self, images, start=start, stop=stop)))
+        raise KeyboardInterrupt
+
+    with plant.context() as patched:
+        patched("batches of scattering", interrupted)
+        assert scatter(images)[0] == 130
+    with monkeypatch.context() as other:
+        other.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
+        status, _, err = scatter(images)
+    assert status == 1
+    assert "kind_of_host was" in err
+    status, _, err = scatter(images)
+    assert status == 0
+    assert "continuing after 2 rows" in err
+
+
 @pytest.mark.slow
 def test_overwrite_replaces_the_shards_one_by_one(images, joined, scatter_as):
     """The joined file is refused in between, since one of its shards was replaced."""
