@@ -40,3 +40,14 @@ def assert_same(path, single):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def one_batch_of(plant):
+    """Return batches of scattering that end after the first, as by Ctrl-C."""
+    batches = plant.genuine("batches of scattering")
+
+    def interrupted(self, images, *, start, stop):
+        yield next(iter(batches(self, images, start=start, stop=stop)))
+        raise KeyboardInterrupt
+
+    return interrupted

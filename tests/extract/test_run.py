@@ -8,7 +8,7 @@ import pytest
 
 from privfeat import PrivacyLedger
 from privfeat.data import FeatureFileError, open_features
-from tests.extract.sharing import DYING
+from tests.extract.sharing import DYING, one_batch_of
 
 # Runs the command and kills itself with SIGKILL after so many batches, all of which
 # reached the disk; the fixture gives the other limits.
@@ -261,15 +261,8 @@ def test_extract_into_a_missing_folder_is_one_line(run, tmp_path):
 
 
 def test_extract_interrupted_by_the_user_can_continue(images, scatter, tmp_path, plant):
-
-    batches = plant.genuine("batches of scattering")
-
-    def interrupted(self, images, *, start, stop):
-        yield next(iter(batches(self, images, start=start, stop=stop)))
-        raise KeyboardInterrupt
-
     with plant.context() as patched:
-        patched("batches of scattering", interrupted)
+        patched("batches of scattering", one_batch_of(plant))
         status, _, err = scatter(images)
     assert status == 130
     assert "run the same command again to continue" in err

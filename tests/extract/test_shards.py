@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat.data import FeatureFileError, open_features
-from tests.extract.sharing import assert_same, names
+from tests.extract.sharing import assert_same, names, one_batch_of
 
 
 def test_a_process_that_is_started_again_does_nothing(images, joined, scatter_as):
@@ -69,14 +69,8 @@ def test_a_stopped_run_goes_on_on_a_host_of_its_kind(
     images, scatter, plant, monkeypatch
 ):
     """One image more moves the place from which it goes on, by a batch."""
-    batches = plant.genuine("batches of scattering")
-
-    def interrupted(self, images, *, start, stop):
-        yield next(iter(batches(self, images, start=start, stop=stop)))
-        raise KeyboardInterrupt
-
     with plant.context() as patched:
-        patched("batches of scattering", interrupted)
+        patched("batches of scattering", one_batch_of(plant))
         assert scatter(images)[0] == 130
     with monkeypatch.context() as other:
         other.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
