@@ -29,7 +29,7 @@ def find_batch_size(make: MakeBatch, asked: int) -> int:
         size //= 2
     if size < asked:
         say(
-            f"of {asked} rows at a time this network would round some by their place: "
+            f"of {asked} rows at a time this network may round some by their place: "
             f"it works on {size}."
         )
     return size
