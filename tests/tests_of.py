@@ -27,7 +27,9 @@ TESTS = {
     "bounds.replacement": (
         *("replacement", "../sums/test_confidence", "../sums/test_moments"),
     ),
-    "bounds.rows": ("rows", "../sums/test_statistics", "../sums/test_papers"),
+    "bounds.rows": (
+        *("rows", "hard_rows", "../sums/test_statistics", "../sums/test_papers"),
+    ),
     "bounds.user_clips": (
         *("user_clips", "users", "../sums/arithmetic/test_clipped_users"),
     ),
