@@ -34,7 +34,7 @@ def _without_host(found: Any) -> Any:
     """Return the description of a shard without the kind of host that made it."""
     if not isinstance(found, dict):
         return found
-    return {key: value for key, value in found.items() if key != "made_on"}
+    return {key: value for key, value in found.items() if key != "kind_of_host"}
 
 
 def require_made_by(path: Path, origin: dict[str, Any]) -> None:
@@ -98,7 +98,9 @@ def _require_one_kind(targets: list[Path]) -> None:
     kinds: dict[Any, str] = {}
     for target in targets:
         with open_checked(os.fspath(target)) as file:
-            kinds.setdefault(read_attributes(file)["shard"].get("made_on"), target.name)
+            kinds.setdefault(
+                read_attributes(file)["shard"].get("kind_of_host"), target.name
+            )
     if len(kinds) > 1:
         raise ExtractError(
             "all shards must be made on hosts of one kind: processor, GPU, number of "

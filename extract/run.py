@@ -120,7 +120,7 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
     n_images = {s: _count(images, options) for s, images in source.splits.items()}
     shard = {
         **{"number": rank.number + 1, "count": rank.count, "n_images": n_images},
-        "made_on": _kind_of_host(options, extractor),
+        "kind_of_host": _kind_of_host(options, extractor),
     }
     origin = {"arguments": arguments, "shard": shard}
     target = rank.target(options.out)

@@ -117,9 +117,11 @@ class EncoderExtractor(TextExtractor):
         They have one length, so that `encode` sorts all batches alike.
         """
         texts = [f"it is text {number:09d}" for number in order]
-        lengths = {min(SHORTEST, self.max_length), self.max_length}
-        rows = [self._encode(texts, length, len(texts)) for length in sorted(lengths)]
-        return np.hstack(rows)
+        lengths = [SHORTEST]  # all that a text is filled up to
+        while lengths[-1] < self.max_length:
+            lengths.append(2 * lengths[-1])
+        lengths[-1] = self.max_length
+        return np.hstack([self._encode(texts, n, len(texts)) for n in lengths])
 
     @torch.inference_mode()
     def _encode(self, texts: list[str], length: int, n_rows: int = 0) -> Rows:
