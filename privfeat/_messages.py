@@ -173,18 +173,19 @@ class _OfThisThread:
         return True
 
 
-def array_of(values: Any, dtype: Any = None) -> NDArray[Any]:
+def array_of(values: Any, dtype: type | np.dtype[Any] | None = None) -> NDArray[Any]:
     """Return ``numpy.asarray`` of private values; what it raises shows no data.
 
+    Shorter floats come from float64: one fraction would round all large integers twice.
     TypeError for dates where another type is asked for: their unit follows from all.
     """
     refuse_masked(values)
     found = without_data(np.asarray, values)
-    if dtype is None:
-        return found
-    if dtype is not object and without_data(holds_dates, found):
+    if dtype not in (None, object) and without_data(holds_dates, found):
         raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
-    return without_data(np.asarray, values, dtype)
+    if dtype in (np.float16, np.float32) and found.dtype.char not in "efd":
+        values = without_data(np.asarray, values, np.float64)
+    return found if dtype is None else without_data(np.asarray, values, dtype)
 
 
 def check_columns(**tables: Any) -> list[list[Any]]:

@@ -6,20 +6,35 @@ from privfeat.data import FeatureFileError, FeatureWriter, open_features, write_
 
 
 @pytest.mark.parametrize(
-    ("given", "dtype", "stored"),
+    ("given", "dtype"),
     [
-        (np.float16, None, np.float16),
-        (np.float32, None, np.float32),
-        (np.float64, None, np.float32),
-        (np.float64, "float16", np.float16),
+        *((given, None) for given in (np.float16, np.float32, np.float64)),
+        *((np.float64, dtype) for dtype in ("float16", "float32")),
     ],
 )
-def test_write_features_chooses_the_stored_type(tmp_path, given, dtype, stored):
-    path = tmp_path / "a.h5"
-    write_features(path, {"train": (np.eye(3, dtype=given), [0, 1, 2])}, dtype=dtype)
+def test_write_features_takes_the_stored_type_of_no_array(tmp_path, given, dtype):
+    """One record of the first split decided how those of all splits were rounded."""
+    path, chosen = tmp_path / "a.h5", {} if dtype is None else {"dtype": dtype}
+    write_features(path, {"train": (np.eye(3, dtype=given), [0, 1, 2])}, **chosen)
     features = open_features(path)["train"].X
-    assert features.dtype == stored
+    assert features.dtype == (dtype or "float32")
     np.testing.assert_array_equal(features[:], np.eye(3))
+
+
+@pytest.mark.parametrize(
+    "made_of", [np.asarray, pd.DataFrame, lambda rows: [*map(tuple, rows.tolist())]]
+)
+def test_a_fraction_in_one_record_rounds_no_other(tmp_path, made_of):
+    """Large whole numbers are rounded once from int64, and twice from float64."""
+    whole = 2**62 + 2**38 + np.arange(-2, 3)[:, None]
+    fraction = np.append(whole, [[0.5]], axis=0)
+    stored = []
+    for rows in (whole, fraction, fraction.astype("g")):
+        split = made_of(rows), [0] * len(rows)
+        write_features(tmp_path / "a.h5", {"train": split}, overwrite=True)
+        stored.append(open_features(tmp_path / "a.h5")["train"].X[: len(whole)])
+    np.testing.assert_array_equal(stored[1], stored[0])
+    np.testing.assert_array_equal(stored[2], stored[0])
 
 
 def test_write_features_leaves_only_the_file(tmp_path, arrays):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from privfeat._checks import check_class_names, check_order
@@ -26,7 +25,7 @@ def write_features(
     *,
     class_names: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
-    dtype: str | None = None,
+    dtype: str = "float32",
     overwrite: bool = False,
 ) -> None:
     """Save feature arrays of your own as a feature file.
@@ -43,8 +42,9 @@ def write_features(
         Names of the classes in the order of the labels. Public: all that there can be.
     metadata : mapping of str to JSON-like value
         Whatever is known of the origin of the features.
-    dtype : {"float16", "float32"}, optional
-        Stored type; by default float16 if the first array has it, else float32.
+    dtype : {"float16", "float32"}
+        Stored type. Default: float32, whatever the arrays have: of an array of halves
+        one record decides, which may have more digits.
     overwrite : bool
         Replace an existing file.
 
@@ -86,8 +86,6 @@ def write_features(
             f" labels), got splits {sorted(arrays)}."
         )
     first = next(iter(arrays.values()))[0]
-    if dtype is None:
-        dtype = "float16" if first.dtype == np.float16 else "float32"
     begin = partial(
         FeatureWriter,
         path,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_order
-from privfeat._messages import array_of, check_columns, without_data
+from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.users import check_exact, ids_of
@@ -83,7 +83,7 @@ def as_columns(
         raise ValueError(f"features must have shape (m, {n_features}), got {got}.")
     if rows.dtype.kind == "c":
         raise TypeError("features must be real, got complex numbers.")
-    stored = without_data(rows.astype, dtype, copy=False)
+    stored = array_of(rows, np.dtype(dtype))
     if not np.isfinite(stored).all():
         raise ValueError(
             f"features must be finite as {dtype}, got NaN, infinity or a value above "

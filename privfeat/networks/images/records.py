@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from privfeat._checks import check_choice, require
-from privfeat._messages import without_data
+from privfeat._messages import array_of, without_data
 from privfeat.data import LazyFeatures
 from privfeat.data.images import FolderImages, LazyImages, StoredImages
 from privfeat.data.networks import KNOWN_NETWORKS
@@ -88,7 +88,7 @@ def as_records(X: Any, *, whole: bool = False) -> Any:
             raise TypeError(
                 f"X must hold images as bytes (uint8) or floats, got {records.dtype}."
             )
-        records = without_data(records.astype, np.float32)
+        records = array_of(records, np.float32)
         if not np.all(np.isfinite(records)):
             raise ValueError(
                 "X must be finite in float32, got NaN, infinity or overflow."

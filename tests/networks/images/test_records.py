@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from privfeat import DPSGDRegressor
 from privfeat.networks.images.augment import to_inputs
 from privfeat.networks.images.records import as_records, pixel_scale, read_folder
 
@@ -41,6 +42,18 @@ def test_bytes_beside_other_numbers_are_refused():
         as_records(images)
     with pytest.raises(TypeError, match="images as bytes"):
         as_records([np.zeros((4, 4), np.int64)])
+
+
+@pytest.mark.parametrize(
+    "take",
+    [as_records, lambda rows: DPSGDRegressor(model="mlp")._problem(rows).targets],
+)
+def test_a_fraction_in_one_record_rounds_no_other(take):
+    """Large whole numbers are rounded once from int64, and twice from float64."""
+    whole = 2**62 + 2**38 + np.arange(-2, 3)[:, None]
+    fraction = np.append(whole, [[0.5]], axis=0)
+    np.testing.assert_array_equal(take(fraction)[:-1], take(whole))
+    np.testing.assert_array_equal(take(fraction.astype("g"))[:-1], take(whole))
 
 
 @pytest.mark.filterwarnings("ignore:files in folders of")
