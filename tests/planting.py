@@ -42,6 +42,7 @@ def _at(*places, compiled=None):
 
 _STORES, _SPECTRUM = ".core.ledger.stores", ".solvers.spectrum"
 _ROWS, _SUMS = ".estimation.rows", ".core.sums"
+_STATEMENT = ".core.statement.privacy_statement"
 SEAMS = {
     # bounds
     "bound on one record": _at(".core.bounds.sensitivity:_bound"),
@@ -58,6 +59,7 @@ SEAMS = {
         ".core.sums.arithmetic.kernels:clip_residuals",
         compiled=".core.sums.arithmetic.kernels:gradient_of",
     ),
+    "trial of the products": _at(".core.sums.devices:products_are_exact"),
     "clip that a device is tried with": _at(".core.sums.devices:clip_rows"),
     "trial of the clip on this device": _at(".core.sums.devices:_bounds_hold"),
     "bound of a chunk": _at(f"{_ROWS}.bounded:bounded_rows"),
@@ -127,9 +129,7 @@ SEAMS = {
     "mechanism of a fit": _at(".core.private_fit:PrivateFit.mechanism"),
     "class of mechanisms": _at(".core.private_fit:GaussianMechanism"),
     "charge around a fit": _at(".core.private_fit:charged"),
-    "statement of a plan": _at(
-        ".core.statement.privacy_statement:PrivacyStatement.from_plan"
-    ),
+    "statement of a plan": _at(f"{_STATEMENT}:PrivacyStatement.from_plan"),
     "team that charges": _at(".core.ledger.charging:current_team"),
     "choice that no charge covers": _at(".core.ledger.charging:uncovered_or_scored"),
     # ledger

@@ -222,6 +222,17 @@ def test_a_run_draws_no_plan_that_costs_more_than_a_run(select, costs):
         fit.mechanism(plan)
 
 
+def test_a_selection_is_not_charged_where_products_are_not_exact(ledger, select, plant):
+    """Its runs try them, when it is charged already."""
+    plant("trial of the products", lambda *_: False)
+    with (
+        pytest.raises(PrivacyError, match="products must be exact"),
+        select().charging(),
+    ):
+        pytest.fail("the body ran")
+    assert ledger.history == []
+
+
 @pytest.mark.parametrize("run_mu", [0.5, math.inf])
 def test_a_selection_states_what_its_runs_cost(ledger, select, run_mu):
     selection = Selection(run_mu=run_mu, eta=0.0, gamma=0.1, scored_on="holdout")

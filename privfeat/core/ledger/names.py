@@ -129,6 +129,6 @@ def _n_slips(one: str, two: str, most: int) -> int:
             row.append(min(before[j + 1] + 1, row[j] + 1, changed))
             if i and j and (letter, other) == (two[j - 1], one[i - 1]):
                 row[-1] = min(row[-1], last[j - 1] + 1)
-        if min(row) > most and min(before) > most:
+        if min(row) > most:  # so are all rows after it: a swap adds to one before
             return most + 1
     return row[-1]

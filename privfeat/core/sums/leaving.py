@@ -14,7 +14,7 @@ def leave_at_once(status: int = 1) -> None:
     atexit.register(leave_now, status)
 
 
-def leave_now(status: int = 1) -> None:
+def leave_now(status: int) -> None:
     """End this process without waiting for the others; nothing runs after it.
 
     For what runs when Python ends: it calls no function that is registered then.

@@ -5,6 +5,7 @@ import pytest
 
 from privfeat import BudgetExceededError, PrivacyError
 from privfeat.core.callers.folds import Uncovered
+from privfeat.core.ledger import charging
 from privfeat.core.sums.processes import Team
 from tests.core.ledgers import charged, make_statement
 
@@ -71,10 +72,40 @@ def test_charged_tells_of_a_spent_budget_in_every_process(ledger, fit, as_second
     for says in [(1, 2), (1, 0, 2)]:
         as_second(*says)
         with (
-            pytest.raises(BudgetExceededError, match="another process found too litt"),
+            pytest.raises(BudgetExceededError, match="another process found too") as e,
             charged(ledger, fit, estimator="DPFC"),
         ):
             pytest.fail("the body ran")
+        assert e.value.__notes__ == [charging.NOTHING_DRAWN]
+
+
+def test_the_first_process_alone_looks_for_room(ledger, as_second):
+    """What the second has in its own file is not what the first charges."""
+    as_second(1, 0, 0)
+    with charged(ledger, make_statement(epsilon=4.0), estimator="DPFC") as (number, _):
+        assert number is None
+
+
+@pytest.mark.parametrize(
+    ("is_second", "has_ledger", "note"),
+    [
+        (True, True, charging.MAYBE_CHARGED),  # the first may have drawn by now
+        (True, False, charging.NOTHING_DRAWN),
+        (False, True, charging.NOTHING_DRAWN),
+    ],
+)
+def test_what_fails_before_the_charge_says_what_its_process_knows(
+    ledger, fit, as_second, is_second, has_ledger, note
+):
+    if is_second:
+        as_second(int(has_ledger), 0)
+    mine = ledger if has_ledger else None
+    with (
+        pytest.raises(MemoryError) as caught,
+        charging.charged(mine, fit, estimator="DPFC"),
+    ):
+        raise MemoryError
+    assert caught.value.__notes__ == [note]
 
 
 @pytest.mark.parametrize(("epsilon", "told"), [(0.5, 0), (4.0, 2)])

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfeat.core.ledger.names import check_new_name, check_who, is_near, nearest
+from privfeat.core.ledger.budget import Budget
+from privfeat.core.ledger.names import (
+    check_new_name,
+    check_who,
+    is_near,
+    nearest,
+    tell_of_new,
+)
 
 WORDS = st.text("abc", max_size=12)
 
@@ -102,6 +109,19 @@ def test_a_new_name_may_be_near_another_if_its_records_are_others():
         check_new_name("digits.csv", ["other", "digits"], new_dataset=False)
     check_new_name("digits.csv", ["other", "digits"], new_dataset=True)
     check_new_name("images", ["other", "digits"], new_dataset=False)
+
+
+@pytest.mark.parametrize(
+    ("n_others", "held"),
+    [(0, "nothing before"), (10, "' before"), (11, "' and more before")],
+)
+def test_a_new_budget_is_told_with_some_of_the_others(capsys, n_others, held):
+    of = {"dataset": "scans", "uid": "0", "unit": "record", "created": "today"}
+    budget = Budget(epsilon=3.0, delta=1e-5, adjacency="add_remove", **of)
+    tell_of_new(budget, "ledger.jsonl", [f"a{i}" for i in range(n_others)])
+    said = capsys.readouterr().err
+    assert held in said
+    assert (" and more" in said) == (n_others > 10)
 
 
 @pytest.mark.parametrize("who", ["", "a" * 101, 3, " a"])

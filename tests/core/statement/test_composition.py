@@ -118,6 +118,29 @@ def test_compose_of_sampled_fits_is_that_of_dp_accounting(sampled):
     assert total.mu is None
 
 
+def test_compose_of_rdp_fits_is_by_divergences_where_all_sampled_ones_are(sampled):
+    of_rdp = fit(sampling_prob=0.1, noise_multiplier=2.0, accounting="rdp")
+    gaussian = fit(rho=0.01)
+    for fits, method in [
+        ([of_rdp, gaussian, of_rdp], "Rényi divergences"),
+        ([sampled, gaussian, of_rdp], "privacy loss distributions"),
+        ([sampled, sampled], "privacy loss distributions"),
+    ]:
+        assert compose(fits).method == method
+
+
+def test_compose_of_selections_leaves_room_for_the_draw_of_run_counts(
+    monkeypatch, selected
+):
+    seen, genuine = [], rdp.compute_epsilon
+    monkeypatch.setattr(
+        rdp, "compute_epsilon", lambda *of: seen.append(of[-1]) or genuine(*of)
+    )
+    compose([selected, selected], delta=1e-6)
+    assert all(delta <= 1e-6 * (1.0 - 1.9e-9) for delta in seen)
+    assert seen
+
+
 def test_compose_of_selections_is_that_of_dp_accounting(sampled, selected):
     fits = [selected, fit(rho=0.01), selected, sampled]
     total = compose(fits)
