@@ -254,11 +254,7 @@ def list_of(name: str, values: Any) -> list[Any]:
             f"{name} must be one-dimensional: a list, an array or a column, got "
             f"{type(values).__name__}. Pass one value for each record, in their order."
         )
-    return without_data(_listed, values)
-
-
-def _listed(values: Any) -> list[Any]:
-    return list(values.tolist() if hasattr(values, "tolist") else values)
+    return without_data(lambda: list(getattr(values, "tolist", lambda: values)()))
 
 
 def refuse_masked(*tables: Any) -> None:

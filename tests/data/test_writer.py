@@ -70,7 +70,7 @@ def test_write_features_keeps_nothing_of_a_call_that_was_killed(begin, arrays):
     with begin(arguments={"writer": "write_features"}) as killed:
         write_rows(killed, arrays, stop=2)
     assert killed.partial.exists()
-    write_features(killed.path, arrays)
+    write_features(killed.path, arrays, dtype="float16")
     with open_features(killed.path) as file:
         assert {name: len(split) for name, split in file.items()} == {
             name: len(labels) for name, (_, labels) in arrays.items()

@@ -108,7 +108,8 @@ def test_remove_keeps_origin_splits_and_users(run, files, tmp_path):
         "test": (rows[4:], np.zeros(5, int), np.zeros(5, int)),
     }
     b, clean = tmp_path / "c.h5", tmp_path / "clean.h5"
-    write_features(b, splits, class_names=names, metadata={"model": "m", "n": 3})
+    about = {"class_names": names, "metadata": {"model": "m", "n": 3}}
+    write_features(b, splits, dtype="float16", **about)
     assert run("overlap", files[0], b, "--threshold", 0.99, "--remove", clean)[0] == 0
     with open_features(clean) as kept:
         assert list(kept) == ["train"]

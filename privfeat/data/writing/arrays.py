@@ -25,7 +25,7 @@ def write_features(
     *,
     class_names: Sequence[str] | None = None,
     metadata: Mapping[str, Any] | None = None,
-    dtype: str = "float32",
+    dtype: str | None = None,
     overwrite: bool = False,
 ) -> None:
     """Save feature arrays of your own as a feature file.
@@ -42,8 +42,8 @@ def write_features(
         Names of the classes in the order of the labels. Public: all that there can be.
     metadata : mapping of str to JSON-like value
         Whatever is known of the origin of the features.
-    dtype : {"float16", "float32"}
-        Stored type. Default: float32, whatever the arrays have: of an array of halves
+    dtype : {"float16", "float32"}, optional
+        Stored type; by default float32, whatever the arrays have: of an array of halves
         one record decides, which may have more digits.
     overwrite : bool
         Replace an existing file.
@@ -90,7 +90,7 @@ def write_features(
         FeatureWriter,
         path,
         n_features=first.shape[1],
-        dtype=dtype,
+        dtype="float32" if dtype is None else dtype,
         arguments={"writer": "write_features"},
     )
     writer = begin(overwrite=overwrite)
