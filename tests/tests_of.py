@@ -61,7 +61,7 @@ TESTS = {
     ),
     "sums.totals": ("totals", "records", "statistics", "papers"),
     "statement.privacy_statement": ("privacy_statement", "serialization"),
-    "statement.words": ("words", "privacy_statement", "selection"),
+    "statement.words": ("words", "serialization", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),
     "ledger.stores.file_store": tuple(f"../{name}" for name in (*FILES, *SQLITE)),
     "ledger.stores.sqlite_store": tuple(f"../{name}" for name in SQLITE),
