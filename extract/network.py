@@ -128,10 +128,10 @@ class NetworkExtractor:
     def _tried(self, order: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the features of images of noise, as `find_batch_size` asks."""
         crops = self.transform.crops
-        side, draw = crops[0].crop, np.random.default_rng(0)
-        shape = (len(crops), len(order), side, side, 3)
-        noise = torch.from_numpy(draw.integers(0, 256, shape, np.uint8))
-        pixels = noise[:, order.copy()].permute(0, 1, 4, 2, 3)
+        shape = (len(crops), 3, crops[0].crop, crops[0].crop)
+        draws = (np.random.default_rng(number) for number in order)
+        noise = [draw.integers(0, 256, shape, np.uint8) for draw in draws]
+        pixels = torch.from_numpy(np.stack(noise, axis=1))
         return np.asarray(self._mean_over_views([*pixels.to(self.device)]).cpu())
 
     @torch.inference_mode()

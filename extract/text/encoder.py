@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from transformers.utils import logging
 
 from ..arguments import Options
 from ..devices import find_device, find_precision, kind_of
-from ..errors import OF_MODELS, ExtractError, one_line
+from ..errors import OF_MODELS, ExtractError, one_line, say
 from ..ranks import Rank
 from ..slots import find_batch_size
 from .batches import Rows, TextExtractor, of_pairs, width
 from .checkpoints import digest_of_folder, find_checkpoint, license_of, only_safe_files
+from .experts import depends_on_others
 
 SHORTEST = 16  # tokens that a text is filled up to, or to a power of two of this
 _BATCHES = 32  # whose texts are sorted by their lengths at once
@@ -35,11 +37,12 @@ class EncoderExtractor(TextExtractor):
     number of tokens, and runs in a batch of texts of that length, of a fixed number of
     rows, one of them empty. So which texts are beside it changes neither the shape of
     any array, nor whether some tokens are hidden, nor, in what the model does, its row:
-    fillers have no attention. Each batch gets a copy of the model as it was loaded,
-    with the same weights: some remember the longest text that they saw (rotary
-    positions of kind "dynamic"), or that one was too short for sparse attention
-    (BigBird), and treat all later ones otherwise. ExtractError for a model that gives a
-    text another row beside other texts.
+    fillers have no attention. Where shapes within the network follow from values, as of
+    the tokens that an expert gets, a text runs alone (`experts`). Each batch gets a
+    copy of the model as it was loaded, with the same weights: some remember the longest
+    text that they saw (rotary positions of kind "dynamic"), or that one was too short
+    for sparse attention (BigBird), and treat all later ones otherwise. ExtractError for
+    a model that gives a text another row beside other texts.
 
     **No code of others.** Of a folder only configurations, vocabularies and safetensors
     are read (`checkpoints`), and a model that brings its own code is refused.
@@ -64,6 +67,12 @@ class EncoderExtractor(TextExtractor):
         self._prompt = str(network.model_kwargs.get("prompt", own))
         self.max_length = _length(self._model, options.max_length)
         self._width = self._columns()
+        if depends_on_others(self._model, partial(self._encode, ["it"], SHORTEST)):
+            say(
+                "this network multiplies tokens of all texts of a batch together, by "
+                "what they hold, and would round each by the others: it works on one."
+            )
+            self.batch_size = 1
         n_rows = max(find_batch_size(self._tried, self.batch_size), 2)
         self.batch_size = n_rows - 1  # beside the empty text
         self.n_features = width(self._width, options.text)
@@ -114,14 +123,25 @@ class EncoderExtractor(TextExtractor):
     def _tried(self, order: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the features of made-up texts, as `find_batch_size` asks.
 
-        They have one length, so that `encode` sorts all batches alike.
+        Most have one length, so that `encode`, which sorts them, moves none of these.
         """
-        texts = [f"it is text {number:09d}" for number in order]
         lengths = [SHORTEST]  # all that a text is filled up to
         while lengths[-1] < self.max_length:
             lengths.append(2 * lengths[-1])
         lengths[-1] = self.max_length
-        return np.hstack([self._encode(texts, n, len(texts)) for n in lengths])
+        n, rows = len(order), []
+        for length in lengths:
+            n_words = [length if i < n else i % 2 * (length // 3) for i in order]
+            texts = [*map(self._made_up, order.tolist(), n_words)]
+            rows.append(self._encode(texts, length, n))
+        return np.hstack(rows)
+
+    def _made_up(self, number: int, n_words: int) -> str:
+        """Return a text of words that the model knows, of one length in letters."""
+        words = sorted(self._model.tokenizer.get_vocab())
+        draw, width = np.random.default_rng(number), 8 * n_words
+        text = " ".join(words[i] for i in draw.integers(len(words), size=n_words))
+        return text[:width].ljust(width)
 
     @torch.inference_mode()
     def _encode(self, texts: list[str], length: int, n_rows: int = 0) -> Rows:

@@ -60,6 +60,39 @@ def test_fewer_rows_are_taken_where_slots_differ(marked, found, capsys):
     assert f"it works on {found}" in capsys.readouterr().err
 
 
+def routed(order):
+    """Round rows by how many go to the same one of two experts."""
+    found, expert = features(order), np.random.default_rng(0).integers(2, size=128)
+    for each in range(2):
+        chosen = expert[order] == each
+        if np.count_nonzero(chosen) % 4:  # left over of fours
+            found[chosen] = np.nextafter(found[chosen], np.float32(1e9))
+    return found
+
+
+def beside_short_ones(order):
+    """Round rows by how much all of them are filled up: the number of their tokens."""
+    found = features(order)
+    shorter = np.count_nonzero(order >= len(order))
+    return found if shorter == 0 else np.nextafter(found, np.float32(1e9))
+
+
+def beside_copies(order):
+    found = features(order)
+    alone = len(order) > 4 and len(set(order.tolist())) == 1
+    return np.nextafter(found, np.float32(1e9)) if alone else found
+
+
+@pytest.mark.parametrize(
+    ("make", "found"), [(routed, 2), (beside_short_ones, 1), (beside_copies, 4)]
+)
+def test_fewer_rows_are_taken_where_the_others_round_them(make, found, capsys):
+    from privfeat_extract.slots import find_batch_size
+
+    assert find_batch_size(make, 32) == found
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize("place", range(4))
 def test_one_slot_that_differs_by_the_sign_of_a_zero_is_found(place, capsys):
     from privfeat_extract.slots import find_batch_size
