@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import say
+from .errors import ExtractError, say
 
 # Returns the features of made-up rows, by their numbers, as one batch of n: those below
 # n are of one length, others differ from them as much as rows may.
@@ -27,10 +27,16 @@ def find_batch_size(make: MakeBatch, asked: int) -> int:
     As many made-up rows stand in several batches: in three orders, each half of them
     beside other rows, and one beside copies of itself. Each must have the same
     features, bit for bit, in all of them; one row at a time is always alone. It says so
-    where fewer are taken.
+    where fewer are taken. ExtractError if even a row alone has other features the
+    second time.
     """
     size = 1 << (asked.bit_length() - 1)  # none is left over of fours
-    while size > 1 and not _are_alike(make, size):
+    while not _are_alike(make, size):
+        if size == 1:
+            raise ExtractError(
+                "--model must give a row the same features each time, but this one "
+                "draws random numbers, or keeps something of what it saw. Pass another."
+            )
         size //= 2
     if size < asked:
         say(
@@ -45,7 +51,8 @@ def _are_alike(make: MakeBatch, size: int) -> bool:
     places, half = np.arange(size), size // 2
     first = _bits(make(places))
     batches = [places[::-1], np.roll(places, half)]
-    for others in range(size, size + max(size, _OTHERS), size):
+    most = size + max(size, _OTHERS) if half else size  # one has no others
+    for others in range(size, most, size):
         batches.append(np.where(places < half, places, others + places))
         batches.append(np.where(places < half, others + places, places))
     batches.append(np.zeros_like(places))  # as the last batch of images is filled up

@@ -208,6 +208,8 @@ def _load(folder: Path) -> SentenceTransformer:
             f"--model must cut texts into tokens by a tokenizer of transformers, but "
             f"{folder.name} does not."
         )
+    if hasattr(model[0], "unpad_inputs"):  # texts as one row, by the tokens of all
+        model[0].unpad_inputs = False
     return model
 
 

@@ -28,6 +28,8 @@ from privfeat.data.schema import (
 )
 
 _MUST = "be an HDF5 file with images"
+# Filters that lose nothing: those of HDF5, LZF, Blosc, LZ4, bitshuffle, Zstandard.
+_LOSSLESS = {1, 2, 3, 4, 32000, 32001, 32004, 32008, 32015}
 
 
 class LazyImages(OnDisk):
@@ -222,8 +224,8 @@ def open_images(
             raise FeatureFileError(
                 f"{path} must hold its images, labels and users whole, got some that "
                 "lie in other files, were never written (HDF5 reads zeros where they "
-                "are missing), or have the filter scaleoffset, which may round them. "
-                "Copy them into one file."
+                "are missing), or have a filter that may round them. Copy them into one "
+                "file, with gzip or without a filter."
             )
         if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
@@ -240,9 +242,12 @@ def open_images(
 def _is_whole(dataset: h5py.Dataset) -> bool:
     """Return whether all values of a dataset are stored in its own file, as they are.
 
-    By ``scaleoffset`` the least value of a part may decide how others are rounded.
+    By ``scaleoffset`` the least value of a part may decide how others are rounded, and
+    what a filter of a plug-in does only its authors know.
     """
-    if dataset.is_virtual or dataset.external or dataset.scaleoffset is not None:
+    how = dataset.id.get_create_plist()
+    filters = {how.get_filter(place)[0] for place in range(how.get_nfilters())}
+    if dataset.is_virtual or dataset.external or not filters <= _LOSSLESS:
         return False
     if dataset.chunks is None:
         return bool(dataset.id.get_storage_size() >= dataset.nbytes)

@@ -93,6 +93,21 @@ def test_fewer_rows_are_taken_where_the_others_round_them(make, found, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("asked", [1, 8])
+def test_a_network_that_draws_random_numbers_is_refused(asked):
+    """As Reformer hashes: one text more, and all later ones get other numbers."""
+    from privfeat_extract.errors import ExtractError
+    from privfeat_extract.slots import find_batch_size
+
+    draw = np.random.default_rng(0)
+
+    def make(order):
+        return features(order) + draw.random((len(order), 2), np.float32)
+
+    with pytest.raises(ExtractError, match="draws random numbers"):
+        find_batch_size(make, asked)
+
+
 @pytest.mark.parametrize("place", range(4))
 def test_one_slot_that_differs_by_the_sign_of_a_zero_is_found(place, capsys):
     from privfeat_extract.slots import find_batch_size
