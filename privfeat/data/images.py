@@ -224,8 +224,8 @@ def open_images(
             raise FeatureFileError(
                 f"{path} must hold its images, labels and users whole, got some that "
                 "lie in other files, were never written (HDF5 reads zeros where they "
-                "are missing), or have a filter that may round them. Copy them into one "
-                "file, with gzip or without a filter."
+                "are missing), or have a filter that may round them. Copy them into "
+                "one file, with gzip or without a filter."
             )
         if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
