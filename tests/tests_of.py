@@ -51,10 +51,10 @@ TESTS = {
     ),
     "sums.arithmetic.sparse": ("sparse", "../../../linear/test_user_sums"),
     "sums.arithmetic.weighted": ("../test_weights", "clipped_users", "sparse"),
-    "sums.calls": ("arithmetic/test_slices",),
+    "sums.calls": ("calls", "arithmetic/test_slices"),
     "sums.confidence": ("confidence", "moments"),
     "sums.devices": ("devices", "arithmetic/test_slices"),
-    "sums.trials": ("devices", "arithmetic/test_slices"),
+    "sums.trials": ("trials", "devices", "arithmetic/test_slices"),
     "sums.statistics": (
         *("statistics", "papers", "several_labels", "arithmetic/test_sparse"),
         *("arithmetic/test_kernels", "arithmetic/test_slices"),
