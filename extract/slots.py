@@ -24,8 +24,8 @@ _OTHERS = 32  # rows, at least, that each of a small batch stands beside
 def find_batch_size(make: MakeBatch, asked: int) -> int:
     """Return the largest power of two, of at most ``asked``, that treats rows alike.
 
-    As many made-up rows stand in several batches: in three orders, each half of them
-    beside other rows, and one beside copies of itself. Each must have the same
+    As many made-up rows stand in several batches: in three orders, half of them
+    beside others, and one beside copies of itself. Each must have the same
     features, bit for bit, in all of them; one row at a time is always alone. It says so
     where fewer are taken. ExtractError if even a row alone has other features the
     second time.
@@ -54,7 +54,6 @@ def _are_alike(make: MakeBatch, size: int) -> bool:
     most = size + max(size, _OTHERS) if half else size  # one has no others
     for others in range(size, most, size):
         batches.append(np.where(places < half, places, others + places))
-        batches.append(np.where(places < half, others + places, places))
     batches.append(np.zeros_like(places))  # as the last batch of images is filled up
     for batch in batches:
         known = batch < size

@@ -129,19 +129,16 @@ class EncoderExtractor(TextExtractor):
         while lengths[-1] < self.max_length:
             lengths.append(2 * lengths[-1])
         lengths[-1] = self.max_length
+        pieces = {piece.strip("▁Ġ#") for piece in self._model.tokenizer.get_vocab()}
+        words = sorted(filter(str.isalpha, pieces)) or ["it"]  # and no special tokens
         n, rows = len(order), []
         for length in lengths:
             n_words = [length if i < n else i % 2 * (length // 3) for i in order]
-            texts = [*map(self._made_up, order.tolist(), n_words)]
+            texts = [
+                _made_up(words, *each) for each in zip(order, n_words, strict=True)
+            ]
             rows.append(self._encode(texts, length, n))
         return np.hstack(rows)
-
-    def _made_up(self, number: int, n_words: int) -> str:
-        """Return a text of words that the model knows, of one length in letters."""
-        words = sorted(self._model.tokenizer.get_vocab())
-        draw, width = np.random.default_rng(number), 8 * n_words
-        text = " ".join(words[i] for i in draw.integers(len(words), size=n_words))
-        return text[:width].ljust(width)
 
     @torch.inference_mode()
     def _encode(self, texts: list[str], length: int, n_rows: int = 0) -> Rows:
@@ -182,6 +179,13 @@ class EncoderExtractor(TextExtractor):
                 "beside it, but this one mixes the texts of a batch. Pass another."
             )
         return int(row.shape[1])
+
+
+def _made_up(words: list[str], number: int, n_words: int) -> str:
+    """Return a text of so many words, by its number, of one length in letters."""
+    draw, width = np.random.default_rng(number), 8 * n_words
+    text = " ".join(words[i] for i in draw.integers(len(words), size=n_words))
+    return text[:width].ljust(width)
 
 
 def _load(folder: Path) -> SentenceTransformer:
