@@ -181,8 +181,11 @@ def array_of(values: Any, dtype: type | np.dtype[Any] | None = None) -> NDArray[
     """
     refuse_masked(values)
     found = without_data(np.asarray, values)
-    if dtype not in (None, object) and without_data(holds_dates, found):
-        raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
+    if dtype not in (None, object):
+        if found.dtype.kind in "US":  # one text makes texts of all, of other digits
+            raise TypeError("values must be numbers, got text. Convert each by float.")
+        if without_data(holds_dates, found):
+            raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     if dtype in (np.float16, np.float32) and found.dtype.char not in "efd":
         values = without_data(np.asarray, values, np.float64)
     return found if dtype is None else without_data(np.asarray, values, dtype)

@@ -5,7 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
+
+# Functions whose result has a shape that follows from values, or that hand values to
+# Python, which may make shapes of them.
+_BY_VALUES = frozenset(
+    {"argwhere", "bincount", "histc", "item", "masked_select", "nonzero"}
+    | {"repeat_interleave", "tolist", "unique", "unique_consecutive"}
+)
 
 
 def depends_on_others(model: torch.nn.Module, run: Callable[[], object]) -> bool:
@@ -14,8 +21,7 @@ def depends_on_others(model: torch.nn.Module, run: Callable[[], object]) -> bool
     Experts get the tokens that chose them, of all texts of a batch, and some networks
     leave out what texts are filled up with: as many rows are multiplied as all texts
     have together, and rounded by it. Trials cannot tell: few numbers of rows differ. So
-    an operation of the kind that PyTorch marks is enough (``dynamic_output_shape``), or
-    a part of the network that is called after experts.
+    one function of that kind is enough, or a part that is called after experts.
     """
     names = (f"{name} {type(part).__name__}" for name, part in model.named_modules())
     if any(re.search("expert|router|moe", name, re.IGNORECASE) for name in names):
@@ -25,19 +31,23 @@ def depends_on_others(model: torch.nn.Module, run: Callable[[], object]) -> bool
     return watch.found
 
 
-class _Watch(TorchDispatchMode):
-    """Sees every operation, and whether the shape of a result follows from values."""
+class _Watch(TorchFunctionMode):
+    """Sees every function of PyTorch, and whether one follows from values."""
 
     found = False
 
-    def __torch_dispatch__(
+    def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        result = func(*args, **(kwargs or {}))
-        if func._schema.name == "aten::index":
-            places = [place for place in args[1] if place is not None]
-            self.found |= any(p.dtype in (torch.bool, torch.uint8) for p in places)
-        elif torch.Tag.dynamic_output_shape in func.tags:
-            self.found = True
-        self.found |= "grouped_mm" in func._schema.name
-        return result
+        name = getattr(func, "__name__", "")
+        self.found |= name in _BY_VALUES or "grouped_mm" in name
+        self.found |= name == "where" and len(args) + len(kwargs or {}) == 1
+        if name == "__getitem__":
+            places = args[1] if isinstance(args[1], tuple) else (args[1],)
+            self.found |= any(map(_is_mask, places))
+        return func(*args, **(kwargs or {}))
+
+
+def _is_mask(place: Any) -> bool:
+    masks = (torch.bool, torch.uint8)
+    return isinstance(place, torch.Tensor) and place.dtype in masks

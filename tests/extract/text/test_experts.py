@@ -51,7 +51,17 @@ def by_places(rows):
     return rows[places] * 2.0
 
 
-@pytest.mark.parametrize("way", [by_mask, by_places])
+@pytest.mark.parametrize(
+    "way",
+    [
+        by_mask,
+        by_places,
+        lambda rows: rows[:, rows[0] > 0],
+        lambda rows: torch.where(rows > 0),
+        lambda rows: rows[: int(rows.argmax().item())],
+        lambda rows: (rows > 0).sum(1).tolist(),
+    ],
+)
 def test_shapes_that_follow_from_values_are_seen(way):
     from privfeat_extract.text.experts import depends_on_others
 
