@@ -1,83 +1,38 @@
 """Calls of other packages on private data, whose messages may show the data.
 
 What NumPy, scikit-learn, pandas or an object of the user raises, or warns of, may hold
-values, labels, ids or counts. An error becomes one with the words of this file, without
-cause, context or notes, or a general one; a warning that is not known is dropped.
+values, labels, ids or counts. An error becomes one with the words of `_rewording`,
+without cause, context or notes, or a general one; a warning that is not known is
+dropped.
 """
 
+import math
 import re
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import pairwise
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._names import A_RECORD, may_be_a_record
 from privfeat._process import MLFLOW, unlogged
+from privfeat._rewording import WARNINGS, category_of, refusal_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-SPARSE = (
-    "X and y must not be sparse matrices here. Sparse input is refused: pass dense "
-    "arrays, or sparse rows to DPAdamLinear, DPLeastSquares or DPNearestMean with "
-    "center=False, since centred rows are dense."
+_A_RECORD = (
+    "numbers as a record has them: the file may have no line of names. Give it one, or "
+    "name the columns."
 )
-# A part of their message, and what we raise instead. The estimator checks of
-# scikit-learn look for some of these words.
-_REWORDED = {
-    "Reshape your data": "X must be a 2D array, got another. Reshape your data.",
-    "Complex data not supported": "Complex data not supported: X must be real.",
-    "could not convert string": "X and y must hold numbers, got text. Leave such "
-    "columns out, or make one of 0 and 1 for each value of a public list: "
-    "PublicColumns does.",
-    "inconsistent numbers of samples": "X and y must not have inconsistent lengths.",
-    "y should be a 1d array": "y should be a 1d array, got another shape.",
-    "inhomogeneous shape": "X and y must be rectangular: rows of one length.",
-    "setting an array element": "X and y must be rectangular: rows of one length.",
-    "y cannot be None": "fit requires y to be passed, but the target y is None.",
-    "target y is None": "fit requires y to be passed, but the target y is None.",
-    "argument must be a string or a real number": "X and y must hold numbers: an "
-    "argument must be a string or a real number, got another object.",
-    "sparse": SPARSE,
-    "Sparse": SPARSE,
-    "requires grad": "X and y must not require gradients. Pass tensor.detach().",
-    "Unknown label type": "y must hold classes. Unknown label type: pass integers or "
-    "strings, not continuous numbers.",
-    "contains NaN": "X and y must be finite: Input contains NaN. Fill gaps with a "
-    "public constant, not with the mean of the records.",
-    "contains infinity": "X and y must be finite: Input contains infinity or a value "
-    "too large for its type.",
-    "0 feature(s)": "X must have features: found 0 feature(s) (shape=(, 0)) while a "
-    "minimum of 1 is required.",
-    "0 sample(s)": "X must have records: found 0 sample(s) while a minimum of 1 is "
-    "required.",
-}
-# Messages that hold no data: numbers of columns alone.
-_HARMLESS = (
-    r"X has \d+ features, but \w+ is expecting \d+ features as input\.?",
-    r"Found array with dim \d+[.,] ?(while dim <= 2 is required( by \w+)?\.?|"
-    r"\w+ expected <= 2\.)",
-)
+_MANY = 4  # of so many numbers hardly a record has all in order
 # How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
 _DATES = ("date", "time", "period", "duration")
 _OF_DATES = "Leave them out, or pass the days since a public date."
-_NAMES = "The feature names should match those that were passed during fit."
-_WARNINGS = (
-    r"X does not have valid feature names, but \w+ was fitted with feature names",
-    r"X has feature names, but \w+ was fitted without feature names",
-    r"A column-vector y was passed when a 1d array was expected\. Please change the "
-    r"shape of y to \(n_samples, ?\), for example using ravel\(\)\.",
-)
-_UNKNOWN = (
-    "X, y and groups must be readable as arrays, got what NumPy, scikit-learn or an "
-    "object in them refuses. Its message may show data and is kept back. Pass arrays "
-    "of numbers; labels and users may be strings."
-)
 
 
 def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -92,12 +47,12 @@ def without_data(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) ->
             result = function(*args, **kwargs)
             refusal = None
         except Exception as error:  # noqa: BLE001 - anything may show data
-            refusal = _refusal(error)
+            refusal = refusal_of(error)
     if refusal is not None:  # outside of the handler, so that it has no context
         raise refusal
     for text in texts:  # that another one was raised would show something
-        if any(re.fullmatch(pattern, text) for pattern in _WARNINGS):
-            warnings.warn(text, _category(text), stacklevel=3)
+        if any(re.fullmatch(pattern, text) for pattern in WARNINGS):
+            warnings.warn(text, category_of(text), stacklevel=3)
     return result
 
 
@@ -176,19 +131,33 @@ class _OfThisThread:
 def array_of(values: Any, dtype: type | np.dtype[Any] | None = None) -> NDArray[Any]:
     """Return ``numpy.asarray`` of private values; what it raises shows no data.
 
-    Shorter floats come from float64: one fraction would round all large integers twice.
-    TypeError for dates where another type is asked for: their unit follows from all.
+    But one record decides the type of no other. Of a list of texts and numbers each
+    stays what it is, an object: NumPy makes texts of all, with other digits. And
+    shorter floats come from float64: one fraction would round large integers twice.
+
+    TypeError for texts alone, complex numbers or dates, whose unit follows from all,
+    where floats are asked for.
     """
     refuse_masked(values)
-    found = without_data(np.asarray, values)
-    if dtype not in (None, object):
-        if found.dtype.kind in "US":  # one text makes texts of all, of other digits
-            raise TypeError("values must be numbers, got text. Convert each by float.")
-        if without_data(holds_dates, found):
-            raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
+    found = without_data(_of_own_types, values)
+    if dtype is None or dtype is object:
+        return found if dtype is None else without_data(np.asarray, values, object)
+    if found.dtype.kind in "USc":
+        raise TypeError("values must be real numbers, got text or complex ones.")
+    if without_data(holds_dates, found):
+        raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     if dtype in (np.float16, np.float32) and found.dtype.char not in "efd":
-        values = without_data(np.asarray, values, np.float64)
-    return found if dtype is None else without_data(np.asarray, values, dtype)
+        found = without_data(np.asarray, found, np.float64)
+    return without_data(np.asarray, found, dtype)
+
+
+def _of_own_types(values: Any) -> NDArray[Any]:
+    found = np.asarray(values)
+    if found.dtype.kind in "US" and not hasattr(values, "dtype"):
+        each = np.asarray(values, object)
+        if len({str if isinstance(one, str) else type(one) for one in each.flat}) > 1:
+            return each
+    return found
 
 
 def check_columns(**tables: Any) -> list[list[Any]]:
@@ -205,9 +174,39 @@ def check_columns(**tables: Any) -> list[list[Any]]:
         if dates is not None:
             raise TypeError(f"{name} must hold numbers, got dates{dates}. {_OF_DATES}")
         if columns and may_be_a_record(columns):
-            raise ValueError(f"{name} must have names of columns, got {A_RECORD}")
+            raise ValueError(f"{name} must have names of columns, got {_A_RECORD}")
         names.append(columns)
     return names
+
+
+def may_be_a_record(names: Iterable[Any]) -> bool:
+    """Return whether texts for names are numbers as a record has them.
+
+    ``read_csv`` takes the first record of such a file for the names, which a model
+    keeps. Numbers that count up name columns, as pixels, years and wavelengths do: four
+    and more in order; fewer only by one, and one alone only as 0, as pandas has it.
+
+    >>> may_be_a_record(["5.1", "3.5", "1.4", "0.2"]), may_be_a_record(["0", "1", "2"])
+    (True, False)
+    """
+    numbers = [*_numbers(names)]
+    steps = {other - one for one, other in pairwise(numbers)}
+    if len(numbers) >= _MANY:
+        return not all(step > 0 for step in steps)
+    if len(numbers) == 1:
+        return numbers != [0]
+    return not (steps <= {1} and all(number.is_integer() for number in numbers))
+
+
+def _numbers(names: Iterable[Any]) -> Iterator[float]:
+    for name in names:
+        if isinstance(name, str):
+            try:
+                number = float(name)
+            except ValueError:
+                continue
+            if math.isfinite(number):
+                yield number
 
 
 def _columns_of(table: Any) -> tuple[list[Any], str | None]:
@@ -274,26 +273,3 @@ def refuse_masked(*tables: Any) -> None:
                 "what is under a mask would count. Leave those records out, or fill "
                 "in a public constant."
             )
-
-
-def _category(text: str) -> type[Warning]:
-    """Return the category of a warning of `_WARNINGS`, all of which are sklearn's."""
-    from sklearn.exceptions import DataConversionWarning
-
-    return DataConversionWarning if text.startswith("A column") else UserWarning
-
-
-def _refusal(error: Exception) -> Exception:
-    """Return our error for one of another package."""
-    if isinstance(error, MemoryError):
-        return MemoryError("X and y must fit into memory. Use a feature file.")
-    kind = TypeError if isinstance(error, TypeError) else ValueError
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - anything may show data
-        return kind(_UNKNOWN)
-    names = text.startswith(_NAMES) and type(error) is ValueError
-    if names or any(re.fullmatch(pattern, text) for pattern in _HARMLESS):
-        return kind(text)
-    known = (sentence for phrase, sentence in _REWORDED.items() if phrase in text)
-    return kind(next(known, _UNKNOWN))

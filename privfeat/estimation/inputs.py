@@ -15,12 +15,8 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._checks import check_order
-from privfeat._messages import (
-    SPARSE,
-    array_of,
-    check_columns,
-    without_data,
-)
+from privfeat._messages import array_of, check_columns, without_data
+from privfeat._rewording import SPARSE
 from privfeat._warnings import warn
 from privfeat.core.callers.stack import given_to_callers, rows_of_callers
 from privfeat.data import LazyFeatures
@@ -55,6 +51,7 @@ def validated(
                 f"classes must be the columns of y in their order, got {given!r} for "
                 f"{names!r}."
             )
+    y = array_of(y) if isinstance(y, list | tuple) else y  # none makes texts of all
     if isinstance(X, LazyFeatures):
         y = checked(
             check_array,

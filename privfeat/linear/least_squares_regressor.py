@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real, optional
-from privfeat._messages import without_data
+from privfeat._messages import array_of, without_data
 from privfeat._progress import phase
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query, ReleasePlan
@@ -185,7 +185,7 @@ class DPLeastSquaresRegressor(ScoredRegressor, RegressionIntervals):
         """Return targets cut to their bounds, in [-1, 1], sizes and public facts."""
         y = without_data(column_or_1d, y, warn=True)
         if y.dtype.kind not in "biuf":
-            y = without_data(y.astype, np.float64)
+            y = array_of(y, np.float64)
             if not np.all(np.isfinite(y)):
                 raise ValueError("y must not contain NaN or infinity.")
         if self.target_bounds is None:

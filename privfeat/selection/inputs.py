@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from privfeat._messages import without_data, without_warnings
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.callers.stateless import is_exactly
 from privfeat.core.statement.privacy_statement import PrivacyStatement
@@ -38,7 +38,6 @@ RESERVED = {
     *("arithmetic", "classes", "ledger", "max_group_size"),
     *("random_state", "sampling_prob", "verbose"),
 }
-
 # Steps that are public as they are: no candidate may have another in its place.
 _DECLARED = {"privfeat": {"PublicColumns"}, "sklearn": {"FrozenEstimator"}}
 # How often a fit may get no record: in 100 fits less often than any delta.
@@ -133,6 +132,7 @@ def read_records(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     Rows that a mask chooses from: an array, or a table for a pipeline that reads it.
     """
     check_labels(y, X)
+    y = array_of(y) if isinstance(y, list | tuple) else y  # none makes texts of all
     if not reads_by_itself(search.estimator):
         found: tuple[Any, Any] = checked(
             validate_data, search, in_memory(X), y, dtype=floats_of(X)
