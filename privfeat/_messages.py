@@ -143,7 +143,7 @@ def array_of(values: Any, dtype: type | np.dtype[Any] | None = None) -> NDArray[
     if dtype is None or dtype is object:
         return found if dtype is None else without_data(np.asarray, values, object)
     if found.dtype.kind in "USc":
-        raise TypeError("values must be real numbers, got text or complex ones.")
+        raise TypeError("X and y must hold numbers, got text or complex numbers.")
     if without_data(holds_dates, found):
         raise TypeError(f"values must be numbers, got dates. {_OF_DATES}")
     if dtype in (np.float16, np.float32) and found.dtype.char not in "efd":

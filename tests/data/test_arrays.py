@@ -46,7 +46,7 @@ def test_a_row_of_texts_makes_no_texts_of_others(tmp_path):
 
 
 def test_features_of_text_are_refused(tmp_path):
-    with pytest.raises(TypeError, match="must be real numbers, got text"):
+    with pytest.raises(TypeError, match="must hold numbers, got text"):
         write_features(tmp_path / "a.h5", {"train": (np.array([["0.5"]]), [0])})
 
 

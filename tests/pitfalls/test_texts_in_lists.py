@@ -76,7 +76,7 @@ def test_targets_of_a_network():
 @pytest.mark.parametrize("values", [["a", "b"], np.array(["a", "b"])])
 def test_texts_alone_are_texts(values):
     assert array_of(values).dtype.kind == "U"
-    with pytest.raises(TypeError, match="must be real numbers, got text"):
+    with pytest.raises(TypeError, match="must hold numbers, got text"):
         array_of(values, np.float64)
 
 
@@ -85,5 +85,5 @@ def test_texts_and_bytes_stay_apart():
 
 
 def test_complex_numbers_are_no_floats():
-    with pytest.raises(TypeError, match="must be real numbers"):
+    with pytest.raises(TypeError, match="must hold numbers"):
         array_of(np.array([1.0 + 2.0j]), np.float64)
