@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 N_ROWS = 2**15  # of a part
+# Encodings, as `codecs` names them, in which bytes mean the same on each line: others
+# switch from one set of characters to another, and one record would switch all later.
+_WITHOUT_STATE = re.compile(
+    r"ascii|utf-(8|8-sig|16|16-le|16-be|32|32-le|32-be)|iso8859-\d+|cp\d+|mac-\w+"
+    r"|koi8-\w|kz1048|ptcp154|hp-roman8|tis-620|gb2312|gbk|gb18030|johab|big5\w*"
+    r"|shift_jis\w*|euc_\w+"
+)
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -35,14 +43,17 @@ class CsvForm:
     def opened(self, path: str | Path) -> Any:
         """Return the file, open as text; a mark of the order of bytes is no text."""
         try:
-            utf_8 = codecs.lookup(self.encoding).name == "utf-8"
-            encoding = "utf-8-sig" if utf_8 else self.encoding
-            return Path(path).open(newline="", encoding=encoding)
-        except LookupError:  # unknown, or of no text
+            name = codecs.lookup(self.encoding).name
+        except LookupError:
+            name = ""
+        if not _WITHOUT_STATE.fullmatch(name):
             raise ValueError(
-                "encoding must be one of Python's for text, such as 'cp1252', got "
-                f"{self.encoding!r}."
-            ) from None
+                "encoding must be one of Python's for text, such as 'cp1252', in which "
+                "no line changes how others are read (ISO-2022 is none), got "
+                f"{self.encoding!r}. Save the file in UTF-8."
+            )
+        encoding = "utf-8-sig" if name == "utf-8" else self.encoding
+        return Path(path).open(newline="", encoding=encoding)
 
     def rows(self, file: Any) -> Any:
         """Return the rows of an open file."""

@@ -48,7 +48,8 @@ def read_table(
     delimiter : str, default=","
         What stands between the values of a CSV file: one character. Not used of others.
     encoding : str, default="UTF-8"
-        The encoding of a CSV file, such as ``"cp1252"``, which spreadsheets write.
+        The encoding of a CSV file, such as ``"cp1252"``, which spreadsheets write: one
+        in which no line changes how others are read.
 
     Returns
     -------

@@ -56,6 +56,21 @@ def test_files_of_spreadsheets_are_read_as_they_say(tmp_path):
             read_table(path, encoding=encoding)
 
 
+@pytest.mark.parametrize("encoding", ["iso2022_jp", "ISO-2022-JP-2", "utf-7", "hz"])
+def test_no_line_changes_how_others_are_read(tmp_path, encoding):
+    """After ESC ( J in one record ``~`` was another sign in all later ones."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n\x1b(J1,2\n~,4\n")
+    with pytest.raises(ValueError, match="no line changes how others are read"):
+        read_table(path, encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "gb18030", "utf-16"])
+def test_encodings_of_many_bytes_are_read(tmp_path, encoding):
+    path = written(tmp_path / "a.csv", "a,b", "\u65e5\u672c,2", encoding=encoding)
+    assert read_table(path, encoding=encoding)["a"].tolist() == ["\u65e5\u672c"]
+
+
 @pytest.mark.parametrize(
     "lines",
     [
