@@ -14,6 +14,7 @@ from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import current_team
 from privfeat.estimation.beside import own_rows
+from privfeat.estimation.inputs import array_of_records
 from privfeat.selection.inputs import classes_name
 
 _SEARCHED = {"param_grid", "param_distributions"}
@@ -110,7 +111,9 @@ def try_scorer(estimator: Any, names: Mapping[str, Any]) -> None:
     targets, y = _made_up_targets(estimator), array_of(names.get("y"))
     if "scoring" not in around or targets is None or y.ndim != 1:
         return
-    rows, made_up = _rows_like(names["X"], len(targets))
+    rows = _made_up_rows(names["X"], len(targets))
+    if rows is None:
+        return
     with without_warnings():
         try:
             fitted = quick_copy(estimator).fit(rows, targets)
@@ -123,8 +126,7 @@ def try_scorer(estimator: Any, names: Mapping[str, Any]) -> None:
             scores = [*found.values()] if isinstance(found, dict) else found
             why = "" if np.isfinite(scores).all() else "NaN"
         except Exception as error:  # noqa: BLE001 - whatever the folds would meet
-            # what it says of a table may quote the record that stands in its rows
-            why = type(error).__name__ + (f": {error}" if made_up else "")
+            why = f"{type(error).__name__}: {error}"
     if not why:
         return
     # some scorers want targets that are positive, which bounds do not say
@@ -164,19 +166,21 @@ def _made_up_targets(estimator: Any) -> Any:
     return np.linspace(low, high, 2 * _OF_EACH)
 
 
-def _rows_like(X: Any, n: int) -> tuple[Any, bool]:
-    """Return rows like those of X, and whether they are made up.
+def _made_up_rows(X: Any, n: int) -> Any:
+    """Return units in the place of an array of numbers, or of a table; None of texts.
 
-    Units in the place of an array; of a table, or a list, the first record.
+    Of X the shape and the names of columns are read, and no record: what a scorer is
+    given here is not paid for, and it may keep it.
     """
-    if hasattr(X, "iloc"):
-        return X.iloc[[0] * n], False
-    if not hasattr(X, "shape"):
-        return [X[0]] * n, False
-    rows = np.zeros((n, *X.shape[1:]), np.float32)
+    own = X if hasattr(X, "shape") else array_of_records(X)
+    table = hasattr(X, "iloc")
+    kind = getattr(getattr(own, "dtype", None), "kind", "f")
+    if (table and own.ndim != 2) or kind not in "biuf":
+        return None
+    rows = np.zeros((n, *own.shape[1:]), np.float32)
     if rows.ndim == 2:
         rows[np.arange(n), np.arange(n) % max(rows.shape[1], 1)] = 1.0
-    return rows, True
+    return type(X)(rows, columns=X.columns) if table else rows
 
 
 def quick_copy(estimator: Any) -> Any:
@@ -190,6 +194,6 @@ def quick_copy(estimator: Any) -> Any:
             changed[name] = None
         elif last == "n_iter" and (network or isinstance(value, Integral)):
             changed[name] = 1
-        elif last in ("random_state", "verbose"):
-            changed[name] = 0  # made-up records need no secret seed
+        elif last == "verbose":
+            changed[name] = False if isinstance(value, bool) else 0
     return copy.set_params(**changed)
