@@ -104,7 +104,7 @@ def disk_rate(X: np.ndarray, folder: Path) -> float:
     labels = np.zeros(len(X), int)
     copies = max(1, 2**28 // X.nbytes)  # at least a quarter of a gigabyte
     big = np.concatenate([X] * copies)
-    write_features(path, {"train": (big, np.tile(labels, copies))})
+    write_features(path, {"train": (big, np.tile(labels, copies))}, dtype=str(X.dtype))
     with path.open("rb") as file:
         os.fsync(file.fileno())
         if hasattr(os, "posix_fadvise"):  # else from the cache of the system

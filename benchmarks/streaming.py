@@ -128,7 +128,7 @@ def equal_in_memory(path: str, n_rows: int) -> bool:
     train = open_features(path)["train"]
     X, y = train.X.read(0, n_rows), train.y[:n_rows]
     part = f"{path}.part"
-    write_features(part, {"train": (X, y)}, overwrite=True)
+    write_features(part, {"train": (X, y)}, dtype=str(X.dtype), overwrite=True)
     lazy = open_features(part)["train"]
     models = [
         DPFC(epsilon=1.0, classes=[0, 1], n_iter=3, random_state=0).fit(features, y)

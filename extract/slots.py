@@ -24,11 +24,10 @@ _OTHERS = 32  # rows, at least, that each of a small batch stands beside
 def find_batch_size(make: MakeBatch, asked: int) -> int:
     """Return the largest power of two, of at most ``asked``, that treats rows alike.
 
-    As many made-up rows stand in several batches: in three orders, half of them
-    beside others, and one beside copies of itself. Each must have the same
-    features, bit for bit, in all of them; one row at a time is always alone. It says so
-    where fewer are taken. ExtractError if even a row alone has other features the
-    second time.
+    As many made-up rows stand in several batches: in three orders, half of them beside
+    others, and one beside copies of itself. Each must have the same features, bit for
+    bit, in all of them; one row at a time is always alone. It says so where fewer are
+    taken. ExtractError if even a row alone has other features the second time.
     """
     size = 1 << (asked.bit_length() - 1)  # none is left over of fours
     while not _are_alike(make, size):

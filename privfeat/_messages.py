@@ -139,9 +139,11 @@ def array_of(values: Any, dtype: type | np.dtype[Any] | None = None) -> NDArray[
     where floats are asked for.
     """
     refuse_masked(values)
+    if dtype is object:
+        return without_data(np.asarray, values, object)
     found = without_data(_of_own_types, values)
-    if dtype is None or dtype is object:
-        return found if dtype is None else without_data(np.asarray, values, object)
+    if dtype is None:
+        return found
     if found.dtype.kind in "USc":
         raise TypeError("X and y must hold numbers, got text or complex numbers.")
     if without_data(holds_dates, found):

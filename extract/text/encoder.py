@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 from copy import deepcopy
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +66,10 @@ class EncoderExtractor(TextExtractor):
         self._prompt = str(network.model_kwargs.get("prompt", own))
         self.max_length = _length(self._model, options.max_length)
         self._width = self._columns()
-        if depends_on_others(self._model, partial(self._encode, ["it"], SHORTEST)):
+        ends = SHORTEST, self.max_length  # some choose their way by the length
+        if depends_on_others(
+            self._model, lambda: [self._encode(["it"], length) for length in ends]
+        ):
             say(
                 "this network multiplies tokens of all texts of a batch together, by "
                 "what they hold, and would round each by the others: it works on one."
