@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from privfeat.data.pixels import BadImageError, as_bytes, decode
+from privfeat.data.pixels import BadImageError, as_bytes, decode, load_kinds
 
 from .errors import ExtractError, one_line
 from .ranks import one_at_a_time
@@ -45,6 +45,7 @@ class TimmImages:
         is asked instead where there is one.
         """
         reader = getattr(self.dataset, "reader", None)
+        load_kinds()
         try:
             if reader is None:
                 found, label = self.dataset[index]
@@ -63,6 +64,7 @@ class TimmStream:
         self.dataset = dataset
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
+        load_kinds()
         for image, label in self.dataset:
             yield image, _number(label)
 
@@ -97,6 +99,7 @@ def open_timm(
             "its own classes, and one that is missing be all images. Pass --data "
             f"{data_dir}."
         )
+    load_kinds()
     opened: dict[str, Any] = {}
     names: list[list[str] | None] = []
     for split in splits or ("train", "test"):

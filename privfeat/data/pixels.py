@@ -29,6 +29,10 @@ from privfeat._warnings import warn
 SUFFIXES = frozenset(
     ".jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .pbm".split()
 )
+# The kinds of files that are read, of which no two begin alike. Pillow's own order in
+# which it asks its kinds follows from the files that it opened before, and some of them
+# take a file that is of another kind as well: one record would change later ones.
+KINDS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "PPM", "WEBP")
 # Stored beside features: of another rule, equal files give other features.
 DECODING = "upright; full range of bits; zero as tagged; transparency over white"
 _BITS_PER_SAMPLE, _PHOTOMETRIC, _SAMPLE_FORMAT = 258, 262, 339  # tags of TIFF
@@ -127,7 +131,7 @@ def listed_below(
 def _refused_if_damaged() -> Iterator[None]:
     """Turn whatever Pillow raises into `BadImageError`: its plugins raise anything.
 
-    A file may be of any kind that Pillow knows, whatever its name says.
+    A file may be of any of the kinds, whatever its name says.
     """
     try:
         yield
@@ -141,15 +145,27 @@ def _refused_if_damaged() -> Iterator[None]:
 def decode(file: str | os.PathLike[str] | IO[bytes]) -> Any:
     """Return the upright image of a file, a PIL image in mode ``"L"`` or ``"RGB"``.
 
-    BadImageError if the file is missing, truncated, damaged, not an image, or of
-    numbers whose range is not known; ImportError if Pillow is not installed.
+    What it is follows from the file alone. BadImageError if it is missing, truncated,
+    damaged, of none of the `KINDS`, or of numbers whose range is not known; ImportError
+    if Pillow is not installed.
     """
     require("an image", "PIL", extra="extract")
     from PIL import Image
 
-    with Image.open(file) as image:
+    with Image.open(file, formats=KINDS) as image:
         image.load()
         return as_bytes(image)
+
+
+def load_kinds() -> None:
+    """Load all kinds of Pillow, before another package opens files of records.
+
+    Then no file changes the order in which they are asked, as `decode` has it.
+    """
+    from PIL import Image
+
+    Image.preinit()
+    Image.init()
 
 
 @_refused_if_damaged()

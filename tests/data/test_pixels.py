@@ -1,5 +1,7 @@
 import io
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -159,6 +161,68 @@ def test_decode_refuses_what_is_cut_off():
         decode(io.BytesIO(whole[: len(whole) // 2]))
 
 
+def chunk(name, data):
+    return name + struct.pack("<I", len(data)) + data
+
+
+def webp_and_photo_cd(pixels, other):
+    """Return a WebP file that Pillow's reader of PhotoCD takes as well.
+
+    That one has no test of the first bytes: it looks at byte 2048, which is within the
+    colour profile here, and at a chunk that readers of WebP pass over.
+    """
+    picture = stored(Image.fromarray(pixels), "WEBP", lossless=True).getvalue()[12:]
+    size = b"".join(struct.pack("<I", side - 1)[:3] for side in pixels.shape[1::-1])
+    head = b"WEBP" + chunk(b"VP8X", struct.pack("<I", 0x20) + size)
+    profile = bytearray(4096)
+    start = 2048 - len(head) - 16  # behind the names and lengths of two chunks
+    profile[start : start + 4] = b"PCD_"
+    head += chunk(b"ICCP", bytes(profile)) + picture
+    head += chunk(b"junk", bytes(96 * 2048 - len(head) - 16) + other)
+    return io.BytesIO(chunk(b"RIFF", head))
+
+
+def test_decode_knows_a_file_by_itself_alone(monkeypatch):
+    """Not by the order in which Pillow asks its kinds, which earlier files decide."""
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 48, 3), dtype=np.uint8)
+    file = webp_and_photo_cd(pixels, bytes([90]) * (768 * 512 * 3 // 2))
+    Image.init()
+    monkeypatch.setattr(Image, "ID", ["PCD", *Image.ID])  # as after an empty file
+    assert Image.open(file).size == (768, 512)
+    np.testing.assert_array_equal(np.asarray(decode(file)), pixels)
+
+
+@pytest.mark.parametrize("kind", ["AVIF", "JPEG2000", "TGA", "PCX", "EPS"])
+def test_decode_refuses_other_kinds_under_a_known_name(kind, tmp_path):
+    path = tmp_path / "scan.png"
+    path.write_bytes(stored(Image.new("RGB", (32, 32)), kind).getvalue())
+    with pytest.raises(BadImageError, match="cannot identify"):
+        decode(path)
+
+
+OF_A_STREAM = """
+import io
+from PIL import Image
+from privfeat_extract.timm_data import TimmStream
+
+def opened():
+    for start in (b"", b"no image"):
+        orders.append([*Image.ID])
+        try:
+            Image.open(io.BytesIO(start))
+        except OSError:
+            yield Image.new("L", (8, 8)), 0
+
+orders = []
+assert len([*TimmStream(opened())]) == 2
+assert orders[0] == orders[1] == Image.ID, orders
+"""
+
+
+def test_files_that_others_open_leave_the_kinds_in_their_order():
+    subprocess.run([sys.executable, "-c", OF_A_STREAM], check=True)
+
+
 def test_list_images_leaves_out_what_is_hidden(tmp_path):
     for name in ("cat/1.PNG", "cat/._1.png", ".trash/2.png", "cat/notes.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -214,8 +278,8 @@ def test_list_images_warns_of_an_image_under_two_names(tmp_path, kind):
 
 def test_whatever_pillow_raises_is_a_bad_image():
     """Its plugins raise anything, and it takes no name for a kind of file."""
-    file = io.BytesIO(b"DDS " + struct.pack("<7I", 124, 0, 4, 4, 0, 0, 0) + bytes(96))
-    with pytest.raises(BadImageError, match="pixel format"):  # a NotImplementedError
+    file = io.BytesIO(b"P5 4 4 0\n" + bytes(16))
+    with pytest.raises(BadImageError, match="maxval"):  # a bare ValueError
         decode(file)
 
 
