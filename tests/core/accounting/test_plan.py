@@ -117,6 +117,7 @@ def test_query_per_user_refuses_sampled_records():
     [
         ("count", 0),
         ("n_blocks", 0),
+        ("n_blocks", 2**31),
         ("sampling_prob", -0.5),
         ("sampling_prob", 0.0),
         ("sampling_prob", 1.5),
@@ -125,6 +126,10 @@ def test_query_per_user_refuses_sampled_records():
 def test_query_refuses_numbers_out_of_range(name, value):
     with pytest.raises(ValueError, match=name):
         Query("gram", 1.0, **{name: value})
+
+
+def test_query_takes_as_many_blocks_as_31_bits_count():
+    assert Query("gram", 1.0, n_blocks=2**31 - 1).n_blocks == 2**31 - 1
 
 
 @pytest.mark.parametrize("noise_multiplier", [1e-3, 0.5, 2.0])
