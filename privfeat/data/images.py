@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._values import NOT_WHOLE, is_whole
 from privfeat.data.lazy import OnDisk, gathered
 from privfeat.data.pixels import BadImageError, squared
 from privfeat.data.schema import (
@@ -28,8 +29,6 @@ from privfeat.data.schema import (
 )
 
 _MUST = "be an HDF5 file with images"
-# Filters that lose nothing: those of HDF5, LZF, Blosc, LZ4, bitshuffle, Zstandard.
-_LOSSLESS = {1, 2, 3, 4, 32000, 32001, 32004, 32008, 32015}
 
 
 class LazyImages(OnDisk):
@@ -220,12 +219,9 @@ def open_images(
             )
         users = file[labels].parent.get("groups")
         columns = [file[labels], *([] if users is None else [users])]
-        if not all(map(_is_whole, (file[images], *columns))):
+        if not all(map(is_whole, (file[images], *columns))):
             raise FeatureFileError(
-                f"{path} must hold its images, labels and users whole, got some that "
-                "lie in other files, were never written (HDF5 reads zeros where they "
-                "are missing), or have a filter that may round them. Copy them into "
-                "one file, with gzip or without a filter."
+                f"{path} must hold its images, labels and users whole, got {NOT_WHOLE}"
             )
         if any(each.shape != shape[:1] for each in columns) or not shape[0]:
             raise FeatureFileError(
@@ -237,22 +233,6 @@ def open_images(
         found, *groups = map(_column, columns)
     stored = StoredImages(path, images, shape, bool(groups), written)
     return ImageFile(stored, found, text, groups[0] if groups else None)
-
-
-def _is_whole(dataset: h5py.Dataset) -> bool:
-    """Return whether all values of a dataset are stored in its own file, as they are.
-
-    By ``scaleoffset`` the least value of a part may decide how others are rounded, and
-    what a filter of a plug-in does only its authors know.
-    """
-    how = dataset.id.get_create_plist()
-    filters = {how.get_filter(place)[0] for place in range(how.get_nfilters())}
-    if dataset.is_virtual or dataset.external or not filters <= _LOSSLESS:
-        return False
-    if dataset.chunks is None:
-        return bool(dataset.id.get_storage_size() >= dataset.nbytes)
-    chunks = map(math.ceil, np.divide(dataset.shape, dataset.chunks))
-    return bool(dataset.id.get_num_chunks() == math.prod(chunks))
 
 
 def _written(path: str) -> tuple[int, int]:

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from privfeat._values import NOT_WHOLE, is_whole
 from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
 
 SHARDS = "shards"
@@ -95,8 +96,9 @@ def open_parts(
     """Open a column wherever its rows lie; closing the second result closes all files.
 
     FeatureFileError if it has another shape or type, the file is not the one whose
-    `fingerprint_of` is ``made``, or a shard is not the one that was joined. Labels or
-    users of one file beside features of another would be those of other records.
+    `fingerprint_of` is ``made``, a shard is not the one that was joined, or HDF5 may
+    give other values than were written. Labels or users of one file beside features of
+    another would be those of other records.
     OSError if the file cannot be opened.
     """
     with ExitStack() as stack:
@@ -114,6 +116,10 @@ def open_parts(
             raise FeatureFileError(
                 f"{path} must hold {dataset!r} as it was opened, but was changed. Open "
                 "it again."
+            )
+        if not all(map(is_whole, found)):
+            raise FeatureFileError(
+                f"{path} must hold {dataset!r} whole, got {NOT_WHOLE}"
             )
         parts = [*map(Part, starts, starts[1:], found)]
         return parts, stack.pop_all()

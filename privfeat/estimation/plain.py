@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import array_of, without_data
+from privfeat._messages import without_data
+from privfeat._values import array_of
 from privfeat.core.callers.forms import (
     ABSENT,
     are_texts,

@@ -11,7 +11,8 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from privfeat._messages import array_of, refuse_masked, without_data
+from privfeat._messages import without_data
+from privfeat._values import array_of, refuse_altered
 from privfeat._warnings import warn
 from privfeat.data.tables.files import arrow_column, column_values
 from privfeat.estimation.bases import Parameters
@@ -280,7 +281,7 @@ def _values(
             for column in declared
             if column.outputs
         }
-    refuse_masked(X)
+    refuse_altered(X)
     # objects: in an array of texts a number beside them would be one as well
     rows = array_of(X, object) if isinstance(X, list | tuple) else X
     array = without_data(

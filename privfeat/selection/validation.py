@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from privfeat._checks import check_int, check_real
-from privfeat._messages import check_columns, refuse_masked
 from privfeat._types import Unit
+from privfeat._values import check_columns, refuse_altered
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
@@ -168,7 +168,7 @@ def private_cross_val_score(
     if max_group_size is not None:
         check_int("max_group_size", max_group_size, low=1)
     validated = PrivateCrossValidation(clone(estimator), ledger)
-    refuse_masked(X)
+    refuse_altered(X)
     check_columns(y=y)
     if not hasattr(estimator, "steps"):  # a first step may read dates
         check_columns(X=X)

@@ -218,6 +218,22 @@ def test_evaluate_says_that_a_refusal_was_not_charged(
     assert error.rstrip().endswith("Nothing was charged.")
 
 
+def test_evaluate_says_on_ctrl_c_that_nothing_was_charged(
+    run, own_model, features, tmp_path, plant
+):
+    path = tmp_path / "test.ledger"
+    PrivacyLedger(path, dataset="test", epsilon=1.0, delta=1e-5)
+
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    plant("read of lazy features", interrupt)
+    ledger = ("--ledger", path, "--dataset", "test", "--epsilon", 0.5)
+    status, out, err = run(*evaluate(own_model, features, *ledger))
+    assert (status, out) == (130, "")
+    assert err.endswith("privfeat: interrupted. Nothing was charged.\n")
+
+
 def test_evaluate_keeps_what_it_found_if_it_cannot_be_shown(
     own_model, features, monkeypatch
 ):

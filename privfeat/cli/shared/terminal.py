@@ -130,7 +130,7 @@ def warn(sentence: str) -> None:
 
 @contextmanager
 def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
-    """Note of what fails in the body before its charge that nothing was charged.
+    """Note of what ends the body before its charge that nothing was charged.
 
     Where another command charges it meanwhile nothing is noted, but of a fit that the
     budget has no room for; where the ledger cannot be read any more, how to ask it.
@@ -138,10 +138,12 @@ def charged_within(ledger: "PrivacyLedger | None") -> Iterator[None]:
     before = _charges(ledger)
     try:
         yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         after, notes = _charges(ledger), getattr(error, "__notes__", ())
         told = any("charged" in note or "spent" in note for note in notes)
-        if isinstance(error, BudgetExceededError) or (after == before is not None):
+        if isinstance(error, KeyboardInterrupt) and told:
+            pass  # in the middle of a charge, which has said so
+        elif isinstance(error, BudgetExceededError) or (after == before is not None):
             error.add_note(NOTHING_CHARGED)
         elif before is not None and after is None and not told:
             error.add_note(ASK_LEDGER)
