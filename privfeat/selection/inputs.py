@@ -163,11 +163,8 @@ def check_candidates(candidates: Any, estimator: Any) -> None:
             "param_distributions must be a mapping or a list of mappings, got "
             f"{type(candidates).__name__}."
         )
-    if not listed or any(
-        hasattr(values, "__len__") and not len(values)
-        for one in listed
-        for values in one.values()
-    ):
+    drawn = [values for one in listed for values in one.values()]
+    if not listed or any(hasattr(each, "__len__") and not len(each) for each in drawn):
         raise ValueError("param_distributions must hold values to draw, got none.")
     names = {name for one in listed for name in one}
     params = estimator.get_params()
