@@ -1,13 +1,24 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and what HDF5 keeps whole in them."""
 
+import math
 import os
 import shutil
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 LEDGER = b"privfeat ledger "  # how its file begins
+# Filters that lose nothing: those of HDF5, LZF, Blosc, LZ4, bitshuffle, Zstandard.
+_LOSSLESS = {1, 2, 3, 4, 32000, 32001, 32004, 32008, 32015}
+NOT_WHOLE = (
+    "some that lie in other files, were never written (HDF5 reads zeros where they are "
+    "missing), or have a filter that may round them. Copy them into one file, with "
+    "gzip or without a filter."
+)
 
 
 def write_atomically(
@@ -65,3 +76,19 @@ def _take_mode(temporary: Path, target: Path) -> None:
         shutil.copymode(target, temporary)
         if hasattr(os, "chown"):
             os.chown(temporary, -1, target.stat().st_gid)
+
+
+def is_whole(dataset: Any) -> bool:
+    """Return whether all values of a dataset are stored in its own file, as they are.
+
+    By ``scaleoffset`` the least value of a part may decide how others are rounded, and
+    what a filter of a plug-in does only its authors know.
+    """
+    how = dataset.id.get_create_plist()
+    filters = {how.get_filter(place)[0] for place in range(how.get_nfilters())}
+    if dataset.is_virtual or dataset.external or not filters <= _LOSSLESS:
+        return False
+    if dataset.chunks is None:
+        return bool(dataset.id.get_storage_size() >= dataset.nbytes)
+    chunks = map(math.ceil, np.divide(dataset.shape, dataset.chunks))
+    return bool(dataset.id.get_num_chunks() == math.prod(chunks))

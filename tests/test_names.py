@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from privfeat import DPFC, DPLeastSquares
-from privfeat._values import may_be_a_record
+from privfeat._messages import may_be_a_record
 from privfeat.exceptions import PrivacyWarning
 from privfeat.preprocessing import DPStandardScaler
 

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_int
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.estimation.labels import places_of
 
 _MAX_BINS = 10**4

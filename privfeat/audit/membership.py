@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from privfeat._checks import check_real
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.audit.scores import margins
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_between, check_int, check_positive, require
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.audit.copies import fit_copy
 from privfeat.audit.random_numbers import Generator, make_rng
 from privfeat.audit.scores import gradient_products, predicts_numbers, target_levels

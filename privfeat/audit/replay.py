@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.audit.copies import changed_attributes, fit_copy, parameters_of
 from privfeat.audit.mirrored import mirrored
 from privfeat.audit.random_numbers import make_rng, seed_from

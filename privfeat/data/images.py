@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._values import NOT_WHOLE, is_whole
+from privfeat._files import NOT_WHOLE, is_whole
 from privfeat.data.lazy import OnDisk, gathered
 from privfeat.data.pixels import BadImageError, squared
 from privfeat.data.schema import (

@@ -152,6 +152,12 @@ def read_attributes(source: h5py.HLObject) -> dict[str, Any]:
     return values
 
 
+def read_all_attributes(file: h5py.File) -> dict[str, dict[str, Any]]:
+    """Return the attributes of a file, under "", and of its splits, by their names."""
+    splits = {n: item for n, item in file.items() if isinstance(item, h5py.Group)}
+    return {n: read_attributes(item) for n, item in {"": file, **splits}.items()}
+
+
 def check_root(file: h5py.File, path: str) -> None:
     """Raise `FeatureFileError` unless ``file`` is a complete file of this version."""
     if file.attrs.get("format") != FORMAT:

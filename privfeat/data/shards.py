@@ -18,8 +18,13 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from privfeat._values import NOT_WHOLE, is_whole
-from privfeat.data.schema import FeatureFileError, open_hdf5, read_attributes
+from privfeat._files import NOT_WHOLE, is_whole
+from privfeat.data.schema import (
+    FeatureFileError,
+    open_hdf5,
+    read_all_attributes,
+    read_attributes,
+)
 
 SHARDS = "shards"
 
@@ -48,8 +53,8 @@ def fingerprint(root: Mapping[str, Any], splits: Mapping[str, Any]) -> str:
 
 def fingerprint_of(file: h5py.File) -> str:
     """Return the `fingerprint` of an open file."""
-    splits = {n: read_attributes(g) for n, g in file.items() if _is_split(g)}
-    return fingerprint(read_attributes(file), splits)
+    attributes = read_all_attributes(file)
+    return fingerprint(attributes.pop(""), attributes)
 
 
 def read_shards(file: h5py.File) -> list[Shard]:

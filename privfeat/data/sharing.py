@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.reader import FeatureSplit, open_features
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import without_data
-from privfeat._values import list_of
+from privfeat._messages import list_of, without_data
 from privfeat.data.tables.csv_files import csv_header, csv_parts
 from privfeat.data.tables.rounding import EXACT, may_be_rounded
 

@@ -15,8 +15,8 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from privfeat._checks import check_order
-from privfeat._messages import SPARSE, without_data
-from privfeat._values import array_of, check_columns
+from privfeat._messages import array_of, check_columns, without_data
+from privfeat._rewording import SPARSE
 from privfeat._warnings import warn
 from privfeat.core.callers.stack import given_to_callers, rows_of_callers
 from privfeat.data import LazyFeatures

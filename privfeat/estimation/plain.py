@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.core.callers.forms import (
     ABSENT,
     are_texts,

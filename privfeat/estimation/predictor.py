@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.special import expit, log_expit, softmax
 
-from privfeat._messages import SPARSE
 from privfeat._process import times_matrix
+from privfeat._rewording import SPARSE
 from privfeat._types import Loss, RowScaling
 from privfeat.data import LazyFeatures
 

@@ -9,9 +9,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_int, check_real
+from privfeat._messages import check_columns
 from privfeat._process import times_matrix
 from privfeat._types import RowScaling
-from privfeat._values import check_columns
 from privfeat.core.noise.release import Release
 from privfeat.data import LazyFeatures
 from privfeat.estimation.bases import with_params_of_fit

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import column_or_1d
 
 from privfeat._checks import check_real, optional
-from privfeat._messages import without_data
+from privfeat._messages import array_of, without_data
 from privfeat._progress import phase
-from privfeat._values import array_of
 from privfeat._warnings import warn
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds import sensitivity

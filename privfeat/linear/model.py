@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from privfeat._messages import array_of, check_columns
 from privfeat._types import Accounting, Adjacency, Arithmetic, RowScaling, UserBound
-from privfeat._values import array_of, check_columns
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds.grid import check_width
 from privfeat.core.bounds.user_clips import CLIPPED_SUMS, check_group_size

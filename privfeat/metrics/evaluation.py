@@ -8,8 +8,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
+from privfeat._messages import array_of
 from privfeat._types import Adjacency
-from privfeat._values import array_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.sums.processes import check_alone
 from privfeat.estimation.inputs import check_users

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_between
 from privfeat._memory import check_room
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.metrics import tables
 from privfeat.metrics.budget import PrivateEvaluation, SumOf
 from privfeat.metrics.classification import ClassifierEvaluation, classifier_evaluation

@@ -10,9 +10,8 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import validate_data
 
-from privfeat._messages import without_data, without_warnings
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._process import keeps_one_thread, one_thread_a_product
-from privfeat._values import array_of
 from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.core.sums.records import full_chunks
 from privfeat.data import LazyFeatures

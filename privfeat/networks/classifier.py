@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.estimation.bases import ScoredClassifier
 from privfeat.estimation.labels import Problem, encode_labels
 from privfeat.networks.docstrings import document

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._values import array_of, check_columns
+from privfeat._messages import array_of, check_columns
 from privfeat.estimation.bases import ScoredRegressor
 from privfeat.estimation.labels import Problem
 from privfeat.networks.docstrings import document

@@ -12,7 +12,8 @@ from sklearn.base import OneToOneFeatureMixin, clone, is_classifier
 from sklearn.utils import check_array, get_tags
 
 from privfeat._memory import check_room
-from privfeat._messages import SPARSE, without_data, without_warnings
+from privfeat._messages import without_data, without_warnings
+from privfeat._rewording import SPARSE
 from privfeat._types import Adjacency, Arithmetic, Unit
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.noise.keys import KeyStream

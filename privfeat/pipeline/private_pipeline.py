@@ -9,9 +9,8 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import validate_data
 
 from privfeat._checks import check_int
-from privfeat._messages import without_data
+from privfeat._messages import check_columns, without_data
 from privfeat._types import Accounting, Adjacency, Arithmetic, Unit
-from privfeat._values import check_columns
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.noise.keys import KeyStream

@@ -8,9 +8,8 @@ from scipy import sparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from privfeat._messages import without_data, without_warnings
+from privfeat._messages import array_of, check_columns, without_data, without_warnings
 from privfeat._process import keeps_one_thread, one_thread_a_product
-from privfeat._values import array_of, check_columns
 from privfeat.core.bounds.sparse import canonical_rows
 from privfeat.core.callers.stateless import DECLARED, is_exactly
 from privfeat.core.sums.records import CHUNK_ROWS, full_chunks

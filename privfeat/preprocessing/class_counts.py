@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.core.accounting.plan import Query
 from privfeat.core.bounds import replacement
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

@@ -12,9 +12,9 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_choice, check_int
+from privfeat._messages import check_columns
 from privfeat._process import check_short_numbers
 from privfeat._types import ARITHMETICS, Adjacency, Arithmetic
-from privfeat._values import check_columns
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream

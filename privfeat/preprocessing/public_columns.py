@@ -11,8 +11,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from privfeat._messages import without_data
-from privfeat._values import array_of, refuse_altered
+from privfeat._messages import array_of, refuse_altered, without_data
 from privfeat._warnings import warn
 from privfeat.data.tables.files import arrow_column, column_values
 from privfeat.estimation.bases import Parameters

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._values import holds_dates
+from privfeat._messages import holds_dates
 from privfeat.core.callers.forms import ABSENT, reads_as_gap
 from privfeat.preprocessing.declaration import (
     INDICATOR,

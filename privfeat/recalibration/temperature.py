@@ -12,9 +12,8 @@ from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privfeat._checks import check_bool, check_int
-from privfeat._messages import without_data, without_warnings
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat._types import Adjacency
-from privfeat._values import array_of
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.noise.gaussian_mechanism import GaussianMechanism

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 
 from privfeat._checks import check_int, check_order
-from privfeat._messages import without_data
-from privfeat._values import list_of
+from privfeat._messages import list_of, without_data
 from privfeat.core.callers.folds import uncovered_choice
 from privfeat.core.callers.marked_rows import covered_rows
 from privfeat.core.callers.stack import callers, rows_of_callers

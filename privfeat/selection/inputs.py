@@ -13,8 +13,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from privfeat._messages import without_data, without_warnings
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data, without_warnings
 from privfeat.core.accounting.plan import ReleasePlan
 from privfeat.core.callers.stateless import is_exactly
 from privfeat.core.statement.privacy_statement import PrivacyStatement

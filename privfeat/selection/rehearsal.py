@@ -8,8 +8,7 @@ import numpy as np
 from sklearn.base import clone, is_regressor
 from sklearn.metrics import check_scoring
 
-from privfeat._messages import without_warnings
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_warnings
 from privfeat._warnings import warn
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import without_data
+from privfeat._messages import array_of, without_data
 from privfeat._types import Adjacency, Unit
-from privfeat._values import array_of
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query, ReleasePlan
 from privfeat.core.bounds.replacement import class_counts

@@ -11,8 +11,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfeat._checks import check_order, check_real
-from privfeat._messages import without_data
-from privfeat._values import check_columns
+from privfeat._messages import check_columns, without_data
 from privfeat.core.accounting.calibration import DEFAULT_EPSILON
 from privfeat.core.accounting.run_count import RunCount
 from privfeat.core.accounting.selection import check_run_delta, selection_mu

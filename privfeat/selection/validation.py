@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from privfeat._checks import check_int, check_real
+from privfeat._messages import check_columns, refuse_altered
 from privfeat._types import Unit
-from privfeat._values import check_columns, refuse_altered
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.plan import Query
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger

@@ -21,8 +21,7 @@ from privfeat import (
     TemperatureScaling,
     audit,
 )
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.analysis.calibration import calibration_report
 from privfeat.data import FeatureWriter, LazyFeatures, open_features, write_features
 from privfeat.networks.images.records import as_records

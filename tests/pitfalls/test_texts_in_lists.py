@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privfeat import DPLeastSquaresRegressor, DPSGDRegressor
-from privfeat._values import array_of
+from privfeat._messages import array_of
 from privfeat.core.noise.observation import observe
 from privfeat.metrics import evaluation_of_predictions, private_evaluation
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.data.tables.arrow_files import (
     Part,
     arrow_file,

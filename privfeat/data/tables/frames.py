@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privfeat._checks import require
-from privfeat._messages import without_data
-from privfeat._values import list_of
+from privfeat._messages import list_of, without_data
 from privfeat.data.tables.arrow_files import arrow_table
 from privfeat.data.tables.csv_files import CsvForm
 from privfeat.data.tables.files import FORMATS, is_table, read_schema, table_parts

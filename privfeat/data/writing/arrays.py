@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privfeat._checks import check_class_names, check_order
-from privfeat._values import array_of, check_columns
+from privfeat._messages import array_of, check_columns
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.schema import WITHOUT_DUPLICATES
 from privfeat.data.users import check_exact

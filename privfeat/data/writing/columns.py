@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfeat._checks import check_order
-from privfeat._values import array_of, check_columns
+from privfeat._messages import array_of, check_columns
 from privfeat._warnings import warn
 from privfeat.data.lazy import LazyFeatures
 from privfeat.data.users import check_exact, ids_of

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privfeat._messages import array_of
 from privfeat._types import RowScaling
-from privfeat._values import array_of
 from privfeat.estimation.names import check_classes
 
 FORMS = (

@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from privfeat._checks import check_choice, require
-from privfeat._messages import without_data
-from privfeat._values import array_of
+from privfeat._messages import array_of, without_data
 from privfeat.data import LazyFeatures
 from privfeat.data.images import FolderImages, LazyImages, StoredImages
 from privfeat.data.networks import KNOWN_NETWORKS
