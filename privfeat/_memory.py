@@ -8,18 +8,14 @@ from pathlib import Path
 
 # Control groups, and the file that says in which this process is.
 _GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-# What a group may take, and takes, in both versions of them.
-_FILES = (
-    ("memory.max", "memory.current"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-)
-# Limits of a process (``ulimit``), and where ``statm`` has the pages that count.
-_ULIMITS = {"RLIMIT_AS": 0, "RLIMIT_DATA": 5}
+# What a group may take, in both versions of them.
+_FILES = ("memory.max", "memory.limit_in_bytes")
+_ULIMITS = ("RLIMIT_AS", "RLIMIT_DATA")  # limits of a process
 
 
 def memory_bytes() -> float:
     """Return what there is, used or not; inf if nobody knows."""
-    return min([_pages("SC_PHYS_PAGES"), *(limit for limit, _ in _limits())])
+    return min([_physical(), *_limits()])
 
 
 def check_room(what: str, n_bytes: float, remedy: str) -> None:
@@ -36,35 +32,25 @@ def has_room(n_bytes: float) -> bool:
     return n_bytes <= 0.75 * memory_bytes()
 
 
-def free_bytes() -> float:
-    """Return what is left of it, at least 0; inf if nobody knows."""
-    left = [limit - used for limit, used in _limits()]
-    return max(0.0, min([_pages("SC_AVPHYS_PAGES"), *left]))
-
-
-def _pages(name: str) -> float:
+def _physical() -> float:
     with suppress(AttributeError, OSError, ValueError):
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf(name))
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     return math.inf
 
 
-def _limits() -> Iterator[tuple[float, float]]:
-    """Yield each limit, and what is used of it, in bytes."""
+def _limits() -> Iterator[float]:
+    """Yield each limit in bytes."""
     for folder in _groups():
-        for names in _FILES:
+        for name in _FILES:
             with suppress(OSError, ValueError):  # "max" is no number
-                limit, used = (
-                    int((folder / name).read_text(encoding="ascii")) for name in names
-                )
-                yield float(limit), float(used)
-    with suppress(ImportError, OSError):  # elsewhere than on Linux
+                yield float((folder / name).read_text(encoding="ascii"))
+    with suppress(ImportError):  # elsewhere than on Unix
         import resource
 
-        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
-        for name, place in _ULIMITS.items():
+        for name in _ULIMITS:
             limit, _ = resource.getrlimit(getattr(resource, name))
             if limit != resource.RLIM_INFINITY:
-                yield float(limit), float(pages[place]) * resource.getpagesize()
+                yield float(limit)
 
 
 def _groups() -> Iterator[Path]:

@@ -56,8 +56,8 @@ _PARAMETERS = """model : str, callable or nnx.Module, default="{default}"
         many as the next power of two below, or fewer, if a trial before the fit shows
         that a record does not count alike in all places. Default: as many as fit in
         about a gibibyte of each, at most 32, since it changes no figure. ``"largest"``
-        tries how many the memory that is free holds, up to that 256 and 32, without
-        groups.
+        tries how many half of the host's memory holds, or 0.8 of a device's, whatever
+        of it is free, up to that 256 and 32, without groups.
     clipping : {{"fixed", "adaptive"}}, default="fixed"
         ``"adaptive"``: every part of ``clip_style`` is bounded by ``clip_norm`` times
         the mean norm of its gradients, released together with the gradient. Best with

@@ -11,14 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from privfeat._memory import free_bytes
+from privfeat._memory import memory_bytes
 from privfeat.core.noise.keys import key_of
 from privfeat.networks.engine.network import Parameters
 from privfeat.networks.training.loop import Trainer
 from privfeat.networks.training.units import most_on_a_device
 
-# Of what is free: other code, and what compilers do not count, need some as well.
-_SHARE = 0.8
+# Of all memory, whatever is free: records take some, so that one more would change how
+# many are worked on at a time, and by that how each is rounded. The rest is for them,
+# other code, and what compilers do not count.
+_OF_A_DEVICE, _OF_THE_HOST = 0.8, 0.5
 
 
 def largest_microbatch(
@@ -33,7 +35,7 @@ def largest_microbatch(
     or 32 on each CPU, down to one on each device. Of ``records`` and ``targets``, of
     length 1, shapes and types alone are used. Nothing is computed.
     """
-    n_devices, limit = jax.local_device_count(), free_on_device()
+    n_devices, limit = jax.local_device_count(), room_on_a_device()
     fitting = most_on_a_device()
     while fitting > 1:
         needed = bytes_needed(
@@ -67,9 +69,9 @@ def bytes_needed(
     return int(sum(sizes) + found.temp_size_in_bytes)
 
 
-def free_on_device() -> float:
-    """Return the memory that is left for each device, less a margin."""
+def room_on_a_device() -> float:
+    """Return the bytes of each device for a sum, which no record changes."""
     stats = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in stats:
-        return _SHARE * float(stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    return _SHARE * free_bytes() / jax.local_device_count()
+        return _OF_A_DEVICE * float(stats["bytes_limit"])
+    return _OF_THE_HOST * memory_bytes() / jax.local_device_count()

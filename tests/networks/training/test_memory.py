@@ -33,12 +33,13 @@ def given(small_mlp):
 
 @pytest.fixture
 def largest(given, monkeypatch):
-    """Return the size that is found with so many free bytes."""
+    """Return the size that is found with so many bytes, of which some are free."""
     if jax.default_backend() != "cpu":
         pytest.skip("an accelerator says itself what it has")
 
-    def find(n_bytes):
-        monkeypatch.setattr(os, "sysconf", lambda _: (n_bytes / 0.8) ** 0.5)
+    def find(n_bytes, free=0):
+        n_pages = {"SC_PHYS_PAGES": 2 * n_bytes, "SC_AVPHYS_PAGES": free}
+        monkeypatch.setattr(os, "sysconf", lambda name: n_pages.get(name, 1))
         return memory.largest_microbatch(*given)
 
     return find
@@ -51,6 +52,13 @@ def test_it_is_the_largest_that_fits(given, largest):
     assert needs[4] < needs[8]
     assert largest(needs[8] + 1) == 8
     assert largest(needs[8] - 1) == 4
+
+
+@pytest.mark.slow
+def test_it_follows_from_no_record(given, largest):
+    """Records take memory: one more would change how all are rounded."""
+    n_bytes = memory.bytes_needed(given[0], 8, *given[1:]) + 1
+    assert [largest(n_bytes, free) for free in (0, n_bytes, 2 * n_bytes)] == [8] * 3
 
 
 @pytest.mark.slow
