@@ -130,7 +130,7 @@ def try_scorer(estimator: Any, names: Mapping[str, Any]) -> None:
     if not why:
         return
     # some scorers want targets that are positive, which bounds do not say
-    if is_regressor(estimator) or _is_of_the_user(around["scoring"]):
+    if is_regressor(estimator) or is_of_the_user(around["scoring"]):
         warn(
             f"scoring failed on made-up records, got {why}. If it fails in the folds "
             "as well, their charges are lost."
@@ -144,10 +144,10 @@ def try_scorer(estimator: Any, names: Mapping[str, Any]) -> None:
     raise refusal
 
 
-def _is_of_the_user(scoring: Any) -> bool:
+def is_of_the_user(scoring: Any) -> bool:
     """Return whether a scorer is, or holds, a function that is not scikit-learn's."""
     if isinstance(scoring, Mapping):
-        return any(map(_is_of_the_user, scoring.values()))
+        return any(map(is_of_the_user, scoring.values()))
     function = getattr(scoring, "_score_func", scoring)  # of `make_scorer`
     return callable(function) and not str(
         getattr(function, "__module__", "")

@@ -13,6 +13,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from privfeat._messages import without_warnings
+from privfeat._warnings import warn
 from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import rho_from_mu
 from privfeat.core.accounting.plan import Query, ReleasePlan, ReleaseRecord
@@ -34,6 +35,7 @@ from privfeat.selection.inputs import (
     classes_name,
     reads_by_itself,
 )
+from privfeat.selection.rehearsal import is_of_the_user
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -82,6 +84,13 @@ class PublicScore:
         self._X, self._y = X, y
         self.records: tuple[ReleaseRecord, ...] = ()  # the score releases nothing more
         self._scorer = get_scorer("accuracy" if scoring is None else scoring)
+        if is_of_the_user(self._scorer):
+            warn(
+                "scoring is a function of yours, which is given the model of every "
+                "run. The statement covers the released one alone: what the function "
+                "prints, logs or keeps of the others has no protection. Let it return "
+                "a number and do nothing else, or pass a scorer of scikit-learn."
+            )
 
     def rows(self, n: int) -> Any:
         """Return the first public record so many times."""

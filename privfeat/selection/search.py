@@ -80,8 +80,9 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
         records are needed at 0.1, 40 at 0.5. Default: 0.1, as a fit needs records more
         than a score; not measured. Not used with public validation data.
     scoring : str or callable, optional
-        A scikit-learn scorer for public validation data. Default: accuracy, as
-        scikit-learn's of classifiers.
+        A scikit-learn scorer for public validation data. A function of your own is
+        given the model of every run: it must keep, print and log nothing. Default:
+        accuracy, as scikit-learn's of classifiers.
     ledger : PrivacyLedger, optional
         Charged for the whole search before its first run; ``estimator`` has none.
     random_state : int, RandomState or None, default=None

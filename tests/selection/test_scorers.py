@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.metrics import make_scorer, recall_score
+from sklearn.metrics import accuracy_score, make_scorer, recall_score
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -138,3 +138,25 @@ def test_texts_are_not_made_up(ledger):
     pipe.set_params(dpleastsquares__center=False)
     cross_val_score(pipe, texts, THREE % 2, cv=FOLDS)
     assert len(ledger.history) == 3
+
+
+def own_accuracy(fitted, X, y):
+    return float(np.mean(fitted.predict(X) == y))
+
+
+def own_share(true, predicted):
+    return float(np.mean(true == predicted))
+
+
+@pytest.mark.parametrize("scoring", [own_accuracy, make_scorer(own_share)])
+def test_a_search_warns_of_a_function_that_meets_every_run(make, data, scoring):
+    search = make(scoring=scoring)
+    with pytest.warns(PrivacyWarning, match="given the model of every run"):
+        search.fit(*data, X_val=data[0] + 1.0, y_val=data[1])
+    assert 0.0 <= search.best_score_ <= 1.0
+
+
+@pytest.mark.parametrize("scoring", [None, "accuracy", make_scorer(accuracy_score)])
+def test_a_search_warns_of_no_scorer_of_scikit_learn(make, data, scoring, recwarn):
+    make(scoring=scoring).fit(*data, X_val=data[0] + 1.0, y_val=data[1])
+    assert not [w for w in recwarn if "every run" in str(w.message)]
