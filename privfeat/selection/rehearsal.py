@@ -16,6 +16,7 @@ from privfeat.core.sums.processes import current_team
 from privfeat.estimation.beside import own_rows
 from privfeat.estimation.inputs import array_of_records
 from privfeat.selection.inputs import classes_name
+from privfeat.selection.runs import is_of_the_user
 
 _SEARCHED = {"param_grid", "param_distributions"}
 # What a fit to made-up records goes without, the length of a network's among it.
@@ -142,16 +143,6 @@ def try_scorer(estimator: Any, names: Mapping[str, Any]) -> None:
     )
     refusal.add_note(_NOTHING)
     raise refusal
-
-
-def is_of_the_user(scoring: Any) -> bool:
-    """Return whether a scorer is, or holds, a function that is not scikit-learn's."""
-    if isinstance(scoring, Mapping):
-        return any(map(is_of_the_user, scoring.values()))
-    function = getattr(scoring, "_score_func", scoring)  # of `make_scorer`
-    return callable(function) and not str(
-        getattr(function, "__module__", "")
-    ).startswith("sklearn.")
 
 
 def _made_up_targets(estimator: Any) -> Any:

@@ -35,7 +35,6 @@ from privfeat.selection.inputs import (
     classes_name,
     reads_by_itself,
 )
-from privfeat.selection.rehearsal import is_of_the_user
 
 # How good a fit is, as privately as a run must be; higher is better.
 Score = Callable[[Any], float]
@@ -105,6 +104,16 @@ class PublicScore:
         if isinstance(score, bool) or not isinstance(score, Real):
             raise TypeError(f"scoring must return a number, got {type(score)!r}.")
         return -math.inf if math.isnan(score) else float(score)
+
+
+def is_of_the_user(scoring: Any) -> bool:
+    """Return whether a scorer is, or holds, a function that is not scikit-learn's."""
+    if isinstance(scoring, Mapping):
+        return any(map(is_of_the_user, scoring.values()))
+    function = getattr(scoring, "_score_func", scoring)  # of `make_scorer`
+    return callable(function) and not str(
+        getattr(function, "__module__", "")
+    ).startswith("sklearn.")
 
 
 @dataclass(frozen=True)
