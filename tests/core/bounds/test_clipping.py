@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privfeat.core.bounds.clipping import clip_residuals
+from privfeat.core.bounds.clipping import bounded_roots, clip_residuals
 from privfeat.core.bounds.grid import grid_step
 from tests import reference
 from tests.core.bounds.hard_numbers import (
@@ -89,3 +89,22 @@ def test_residuals_just_below_the_grid_are_not_lifted_to_it(margin):
         (whole,) = np.asarray(clipped)[0]
     assert 2.0**19 - 2 < whole
     assert whole * 2.0**-20 <= clip_norm
+
+
+def test_clipped_residuals_are_multiplied_by_weights():
+    found = clipped_residuals(
+        np.ones((3, 1)),
+        np.ones(3),
+        clip_norm=0.5,
+        radius=1.0,
+        largest=1.0,
+        weights=np.array([1.0, 0.25, 0.0]),
+    )
+    assert 2.0**19 - 1 <= found[0, 0] <= 2.0**19
+    np.testing.assert_array_equal(found[1:, 0], [2.0**17 - 1, 0.0])
+
+
+def test_roots_of_weights_have_the_bound_of_so_many_outputs():
+    """Of one record with five outputs, each at its largest weight."""
+    roots = bounded_roots(np.full((1, 5), 0.3), "sigmoid")
+    assert 0.5 * (1.0 - 2.0**-30) < roots.min() == roots.max() < 0.5

@@ -3,7 +3,15 @@ import math
 import numpy as np
 import pytest
 
-from privfeat.core.bounds.grid import COEF_BITS, grid_step, whole_coef
+from privfeat.core.bounds.clipping import SHRINK
+from privfeat.core.bounds.grid import (
+    CLIP_RANGE,
+    COEF_BITS,
+    MAX_COLUMNS,
+    check_width,
+    grid_step,
+    whole_coef,
+)
 
 
 @pytest.mark.parametrize("bound", [1e-6, 0.5, 0.7, 1.0, 1.0 + 2**-52, 3.0, 1e6])
@@ -12,6 +20,19 @@ def test_grid_step_is_the_smallest_power_of_two_that_suffices(bound):
     assert math.frexp(step)[0] == 0.5
     assert bound <= 2**20 * step
     assert bound > 2**20 * step / 2
+
+
+def test_rows_are_shorter_than_the_margin_of_their_norms_covers():
+    """A sum of ``n`` squares is off by ``n 2**-53`` at most, and its root by half."""
+    assert (MAX_COLUMNS / 2 + 4) * 2.0**-53 < 1.0 - SHRINK < 2.0**-35
+    check_width(199_999)
+    with pytest.raises(ValueError, match="fewer than 200000 columns, got 200000"):
+        check_width(200_000)
+
+
+def test_norms_to_which_anything_is_clipped_have_steps_that_are_numbers():
+    assert CLIP_RANGE == (1e-6, 1e6)
+    assert [2.0**20 * grid_step(norm) for norm in CLIP_RANGE] == [2.0**-19, 2.0**20]
 
 
 @pytest.mark.parametrize("largest", [2.0**-40, 0.3, 1.0, 2.0, 3.0, 2.0**60])

@@ -154,6 +154,21 @@ def test_bounds_have_a_margin_for_the_rounding_of_sums():
     assert bound == 5.0 * (1.0 + 2.0 * margin)
 
 
+def test_bounds_of_moments_have_a_margin_for_squares_that_are_rounded_up():
+    """Of two records at the ends of a column: above ``2 e + e^2`` for ``e = 2^-20``."""
+    bound = replacement.column_moments(3, 1e-3, 1.0, 1.0, "replace_one")
+    assert bound == math.sqrt(3.0 * (4.0 + 2.0**-18)) * (1.0 + 2.0 * 2.0**-20)
+
+
+@pytest.mark.validation
+@pytest.mark.parametrize(
+    ("mean_scale", "shift"), [(0.0, 0.5), (-0.5, 0.5), (1.5, 0.5), (0.5, 1.5)]
+)
+def test_bounds_of_moments_refuse_scales_out_of_range(mean_scale, shift):
+    with pytest.raises(ValueError, match="must be in"):
+        replacement.column_moments(3, 1.0, mean_scale, shift, "replace_one")
+
+
 @pytest.mark.validation
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
 @pytest.mark.parametrize("place", range(4))
