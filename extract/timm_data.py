@@ -1,5 +1,6 @@
 """Data sets that timm knows by name: torch/, hfds/, hfids/, tfds/ and wds/."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,10 @@ class TimmStream:
             yield image, _number(label)
 
 
+# Names of whole splits. The libraries behind timm read more in them: parts by place,
+# train[:300] and shards-{0..3}.tar|4000, of which one record less lets another one in,
+# and sums of splits.
+_WHOLE = re.compile(r"[\w.-]+")
 # Folders of images, which `open_folder` reads.
 _FOLDERS = ("torch/image_folder", "torch/folder")
 
@@ -79,8 +84,15 @@ def open_timm(
     """Open the splits (train and test by default) of a data set by its timm name.
 
     One process at a time does so, since it may download the data. ExtractError if it
-    cannot be found, downloaded or read.
+    cannot be found, downloaded or read, or a split is a part of one.
     """
+    for split in splits or ():
+        if not _WHOLE.fullmatch(split):
+            raise ExtractError(
+                f"--splits must name whole splits of {data}, got {split!r}: which "
+                "records a part holds follows from others. Name the split; for a trial "
+                "on the first records pass --limit."
+            )
     try:
         from timm.data.dataset_factory import create_dataset
     except ImportError as error:

@@ -139,7 +139,9 @@ class FeatureFile(Mapping[str, FeatureSplit]):
                         made=made,
                         chosen_by=(*metadata.get(WITHOUT_DUPLICATES, ()),),
                         shards=tuple(shard.sha256 for shard in shards),
-                        limited=self.metadata.get("limit") is not None,
+                        # earlier releases took train[:300] for a split
+                        limited=self.metadata.get("limit") is not None
+                        or {"[", ":"} <= {*name},
                     )
                     self._splits[name] = FeatureSplit(
                         name, features, self.class_names, metadata, columns, made

@@ -1,5 +1,6 @@
 """The first records of a data set, which are for trials."""
 
+import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
@@ -48,3 +49,13 @@ def test_the_first_records_alone_are_for_trials(images, scatter, tmp_path):
     split = open_features(tmp_path / "out.h5")["train"]
     clf.fit(split.X, split.y)
     assert len(ledger.history) == 1
+
+
+def test_a_file_of_a_part_of_a_split_counts_as_one_of_first_records(tmp_path):
+    """As earlier releases wrote them, where a name of a split may cut it by place."""
+    rows = np.eye(4, dtype=np.float32), [0, 1, 0, 1]
+    names = ("train", "train[:4]", "fold[1]")
+    write_features(tmp_path / "part.h5", dict.fromkeys(names, rows))
+    with open_features(tmp_path / "part.h5") as file:
+        limited = {name: split.X.limited for name, split in file.items()}
+    assert limited == {"train": False, "train[:4]": True, "fold[1]": False}

@@ -131,6 +131,18 @@ def test_timm_data_without_labels_is_refused(provide, network, tmp_path):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "split", ["train[:300]", "train[80%:]", "train+test", "shards-{0..3}.tar|4000"]
+)
+def test_timm_data_is_not_cut_by_place(provide, network, tmp_path, split):
+    """One record less would let another one into the part."""
+    provide(Listed())
+    status, _, err = network("hfds/some", "--splits", split)
+    assert status == 1
+    assert f"--splits must name whole splits of hfds/some, got {split!r}" in err
+    assert not (tmp_path / "out.h5").exists()
+
+
 def test_timm_data_of_torchvision_needs_a_folder(network):
     status, _, err = network("torch/cifar10")
     assert status == 1
