@@ -20,7 +20,7 @@ TESTS = {
     "accounting.rdp": ("rdp", "noise_levels"),
     "accounting.accountants": ("noise_levels", "rdp"),
     "bounds.clipping": (
-        *("clipping", "../sums/test_statistics", "../sums/test_papers"),
+        *("clipping", "grid", "../sums/test_statistics", "../sums/test_papers"),
         "../sums/arithmetic/test_kernels",
     ),
     "bounds.grid": ("grid", "../sums/arithmetic/test_slices"),
