@@ -50,17 +50,20 @@ class ArchiveImages:
     """One split of an archive: a zip archive, or a tar archive without compression.
 
     ``names`` are members, ``labels`` their classes, and ``spans`` offset and size of
-    each member of a tar archive; None for zip.
+    each member of a tar archive; None for zip. ``path`` is the archive, or what it was
+    decompressed to, and ``archive`` the one that was given.
     """
 
     def __init__(
         self,
+        archive: Path,
         path: Path,
         names: list[str],
         labels: list[int],
         spans: list[tuple[int, int]] | None,
     ) -> None:
-        self.path, self.names, self.labels = path, names, as_labels(labels)
+        self.archive, self.path = archive, path
+        self.names, self.labels = names, as_labels(labels)
         self.spans = spans
         self._file: Any = None
         self._pid = -1
@@ -70,6 +73,10 @@ class ArchiveImages:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def files(self) -> list[Path]:
+        """Return the one file that holds all images."""
+        return [self.archive]
 
     def load(self, index: int) -> tuple[Any, int]:
         """Return the decoded image and its label."""
@@ -132,7 +139,8 @@ def open_archive(path: Path, splits: Sequence[str] | None, workspace: Path) -> S
     images = {}
     for name, files in layout.files.items():
         places = None if spans is None else [spans[file] for file in files]
-        images[name] = ArchiveImages(readable, files, layout.labels[name], places)
+        labels = layout.labels[name]
+        images[name] = ArchiveImages(path, readable, files, labels, places)
     return source_of(path.name.split(".")[0], layout, images)
 
 

@@ -1,5 +1,6 @@
 """Images in class folders."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,12 @@ class FolderImages:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def changed_since(self, seconds: float, numbers: range) -> bool:
+        """Return whether one of these images, or what has its name, is newer."""
+        places = (self.root / self.names[number] for number in numbers)
+        states = (os.stat(place) for place in places if place.exists())
+        return any(max(s.st_mtime, s.st_ctime) > seconds for s in states)
 
     def load(self, index: int) -> tuple[Any, int]:
         """Return the decoded image and its label."""

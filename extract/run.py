@@ -15,7 +15,7 @@ from tqdm import tqdm
 from privfeat._files import check_no_ledger
 from privfeat._process import processor
 from privfeat._progress import LINE, Progress, make_bar
-from privfeat._warnings import STDERR
+from privfeat._warnings import STDERR, warn
 from privfeat.data import FeatureFileError, FeatureWriter, open_features
 from privfeat.data.pixels import DECODING
 from privfeat.data.writing.parts import find_parts, partial_folder
@@ -28,7 +28,7 @@ from .joining import join_shards, require_made_by
 from .opening import open_source
 from .ranks import Rank, read_rank, require_lists
 from .reports import report_gaps, report_unused_shards
-from .sources import Source, digest_of_rows, require_text
+from .sources import Source, digest_of_rows, require_text, require_unchanged, state_of
 
 # Beginnings of variables by which libraries choose how they multiply.
 _OF_MATHS = (
@@ -112,14 +112,17 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
                 raise
             # A shard was lost: if it is that of this process, it is made again.
     report_unused_shards(options.out, rank)
+    n_images = {s: _count(images, options) for s, images in source.splits.items()}
+    state = {"n_images": n_images, **state_of(source)}
     if rank.alone:
         origin = {"arguments": arguments}
-        summary = _write(options, source, extractor, rank, groups, origin)
+        summary = _write(options, source, extractor, rank, groups, origin, state)
         report_gaps(options.out)
         return summary
-    n_images = {s: _count(images, options) for s, images in source.splits.items()}
+    _warn_if_unknown(source, state, "Change nothing until all shards are made.")
     shard = {
         **{"number": rank.number + 1, "count": rank.count, "n_images": n_images},
+        "sizes": state.get("sizes"),
         "kind_of_host": _kind_of_host(options, extractor),
     }
     origin = {"arguments": arguments, "shard": shard}
@@ -130,7 +133,7 @@ def _extract(options: Options, source: Source, extractor: Extractor, rank: Rank)
         shutil.rmtree(partial_folder(target), ignore_errors=True)
         summary = f"{target}: already complete"
     else:
-        summary = _write(options, source, extractor, rank, groups, origin)
+        summary = _write(options, source, extractor, rank, groups, origin, state)
     return f"{summary}; {join_shards(options.out, rank, origin, source.digests)}"
 
 
@@ -141,6 +144,16 @@ def _kind_of_host(options: Options, extractor: Extractor) -> str:
     return hashlib.sha256(json.dumps(kind, sort_keys=True).encode()).hexdigest()
 
 
+def _warn_if_unknown(source: Source, state: dict[str, Any], remedy: str) -> None:
+    """Warn where nothing tells whether records are those that another run read."""
+    if not source.digests and "sizes" not in state:
+        warn(
+            f"{source.name} tells no more than the number of its records, if that: "
+            "where some come and others go between two runs for one file, records "
+            f"stand in it twice. {remedy}"
+        )
+
+
 def _write(
     options: Options,
     source: Source,
@@ -148,8 +161,12 @@ def _write(
     rank: Rank,
     groups: Groups | None,
     origin: dict[str, Any],
+    state: dict[str, Any],
 ) -> str:
-    """Write the file, or the shard, of this process."""
+    """Write the file, or the shard, of this process.
+
+    A stopped run goes on only if it found the ``state`` that the data have now.
+    """
     began = time.perf_counter()
     done = 0
     digests = {}
@@ -163,12 +180,14 @@ def _write(
             **origin["arguments"],
             "shard": origin.get("shard"),
             "kind_of_host": _kind_of_host(options, extractor),
+            "the state of the data": state,
         },
         overwrite=options.overwrite,
     ) as writer:
         if writer.resumed:
             found = sum(writer.position(split).n_rows for split in source.splits)
             say(f"continuing after {found} rows in {writer.partial}")
+            _warn_if_unknown(source, state, "Pass --overwrite if it may have changed.")
         for split in source.splits:
             done += _extract_split(
                 writer, split, source, extractor, options, rank, groups
@@ -226,6 +245,9 @@ def _extract_split(
     before = writer.position(split).seen
     total = _count(images, options)
     first, stop = (0, total) if total is None else rank.share(total)
+    if before:
+        began = find_parts(writer.partial)[0].stat().st_mtime
+        require_unchanged(images, split, began, range(first, first + before))
     if first == stop:  # fewer images than processes: the shard still has the split
         rows, users = np.empty((0, extractor.n_features)), rows_of(groups, split)
         writer.append(split, rows, np.empty(0, int), groups=users)

@@ -1,5 +1,8 @@
 """One description of images, whether of folders, archives or data sets."""
 
+import hashlib
+import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -56,6 +59,38 @@ class Source:
         for images in self.splits.values():
             if hasattr(images, "close"):
                 images.close()
+
+
+def state_of(source: Source) -> dict[str, str]:
+    """Return digests of the sizes and of the times of files that hold many images.
+
+    A data set that changed has others; a copy has the same sizes. Empty if nothing
+    tells the files, as for most data sets of timm, or each image has its own.
+    """
+    files = [
+        file
+        for images in source.splits.values()
+        for file in getattr(images, "files", tuple)()
+    ]
+    states = [os.stat(file) if os.path.exists(file) else None for file in files]
+    told = {
+        "sizes": [state and state.st_size for state in states],
+        "times": [state and state.st_mtime_ns for state in states],
+    }
+    return {
+        name: hashlib.sha256(json.dumps(values).encode()).hexdigest()
+        for name, values in told.items()
+        if values
+    }
+
+
+def require_unchanged(images: Any, split: str, began: float, seen: range) -> None:
+    """Raise ExtractError if files of images that have a row are newer than a run."""
+    if hasattr(images, "changed_since") and images.changed_since(began, seen):
+        raise ExtractError(
+            f"split {split!r} must hold the images that have a row already, but some "
+            "of their files are newer: records might be there twice. Pass --overwrite."
+        )
 
 
 def digest_of_rows(labels: NDArray[np.int64]) -> str:

@@ -39,6 +39,11 @@ class TimmImages:
     def __len__(self) -> int:
         return len(self.dataset)
 
+    def files(self) -> list[str]:
+        """Return the files that Hugging Face's library keeps, of others none."""
+        listed = getattr(getattr(self.dataset, "reader", None), "dataset", None)
+        return [file["filename"] for file in getattr(listed, "cache_files", ())]
+
     def load(self, index: int) -> tuple[Any, int]:
         """Return the decoded image and its label.
 
