@@ -13,7 +13,12 @@ from privfeat._warnings import warn
 from privfeat.core.callers.folds import SCORES
 from privfeat.core.callers.stack import callers
 from privfeat.selection.affordable import check_affordable
-from privfeat.selection.rehearsal import has_ledger, rehearse, try_scorer
+from privfeat.selection.rehearsal import (
+    check_all_charged,
+    has_ledger,
+    rehearse,
+    try_scorer,
+)
 
 _USERS = (
     "groups of a search must reach its fits to protect users, got groups that repeat, "
@@ -40,7 +45,8 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
     Raises
     ------
     ValueError
-        If a fold of a search that is charged is empty, or if its scorer cannot score.
+        If a fold of a search that is charged is empty, a candidate has no ledger, or
+        its scorer cannot score.
     BudgetExceededError
         If the ledger cannot pay for all fits.
     Exception
@@ -59,6 +65,8 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
             "empty one. Pass fewer n_splits, or split once more, with another key. "
             "Nothing was charged."
         )
+    if charged:
+        check_all_charged(estimator, candidates)
     check_affordable(estimator, candidates, n_splits, refit=refit)
     around = names if "error_score" in names else vars(names.get("self", object))
     every = around.get("error_score", "raise") == "raise"

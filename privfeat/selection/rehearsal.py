@@ -51,6 +51,22 @@ def has_ledger(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> bool:
     )
 
 
+def check_all_charged(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:
+    """Raise ValueError if some candidates have a ledger, and others left theirs out."""
+    found = set()
+    for values in candidates:
+        changed = {name: clone(value, safe=False) for name, value in values.items()}
+        params = clone(estimator).set_params(**changed).get_params(deep=True)
+        own = [v for name, v in params.items() if name.rpartition("__")[2] == "ledger"]
+        if own:
+            found.add(any(ledger is not None for ledger in own))
+    if len(found) > 1:
+        raise ValueError(
+            "all candidates of a search must have the ledger, or none, got some "
+            "without: their fits would not be charged. Nothing was charged."
+        )
+
+
 def rehearse(
     estimator: Any,
     candidates: Iterable[Mapping[str, Any]],

@@ -82,6 +82,19 @@ def test_ledger_refuses_private_steps_side_by_side(ledger, labelled, around):
     assert len(ledger.history) == 2
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_ledger_refuses_a_private_step_beside_it_whose_ledger_was_left_out(
+    ledger, labelled, first
+):
+    """Two were released, and one charged."""
+    given = {"bounds": (-1, 1), "rho": 0.005}
+    ledgers = (ledger, None) if first else (None, ledger)
+    steps = [DPStandardScaler(**given, ledger=each) for each in ledgers]
+    with pytest.raises(PrivacyError, match=r"several private steps.*PrivatePipeline"):
+        make_union(*steps).fit(labelled[0])
+    assert ledger.history == []
+
+
 def test_a_step_with_a_fitted_model_in_it_is_one_private_step(ledger, labelled):
     model = DPLeastSquares(rho=0.005, classes=[0, 1], ledger=ledger).fit(*labelled)
     scaled = TemperatureScaling(model, epsilon=0.1, ledger=ledger)

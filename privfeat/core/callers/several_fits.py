@@ -32,16 +32,18 @@ def several_fits() -> tuple[str, str] | None:
         if module in _INSTEAD:
             return f"{module}.{function}", _INSTEAD[module]
         around = frame.f_locals.get("self")
-        if _n_ledgers(around) > 1:
+        if _n_private(around) > 1:
             return f"{type(around).__name__} of several private steps", _SIDE_BY_SIDE
     return None
 
 
-def _n_ledgers(part: Any) -> int:
-    """Return how many parts of a container have a ledger, or whether a part has one."""
+def _n_private(part: Any) -> int:
+    """Return how many parts of a container take a ledger, or whether a part does.
+
+    Also if one was left out: only fits with a ledger ask, and it would not be charged.
+    """
     if not is_exactly(part, CONTAINERS):
-        own = getattr(part, "__dict__", {})  # not that of what a frozen one wraps
-        return int(own.get("ledger") is not None)
+        return int("ledger" in getattr(part, "__dict__", {}))  # not of a frozen one
     names = ("steps", "transformer_list", "transformers")
     parts = [each[1] for name in names for each in getattr(part, name, ())]
-    return sum(map(_n_ledgers, [*parts, getattr(part, "remainder", None)]))
+    return sum(map(_n_private, [*parts, getattr(part, "remainder", None)]))
