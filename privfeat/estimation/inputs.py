@@ -43,10 +43,10 @@ def validated(
     """
     as_given = X, y
     (_, names), classes = check_columns(X=X, y=y), getattr(estimator, "classes", None)
-    named = len(names) > 1 and all(isinstance(name, str) for name in names)
-    if named and classes is not None:
+    if len(names) > 1 and classes is not None:
         given = np.asarray(classes).tolist()
-        if names != given:
+        named = all(isinstance(name, str) for name in names)
+        if names != given and (named or {*names} == {*given}):
             raise ValueError(
                 f"classes must be the columns of y in their order, got {given!r} for "
                 f"{names!r}."

@@ -88,6 +88,17 @@ def test_fit_refuses_classes_that_do_not_name_the_columns(
         estimator(classes=classes).fit(X, Y)
 
 
+def test_fit_refuses_numbers_of_columns_in_another_order(several_labels):
+    """Labels would have changed places; columns that count up are no names."""
+    X, Y, _ = several_labels
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(Y, columns=[2, 1, 0])
+    with pytest.raises(ValueError, match="columns of y in their order"):
+        DPFC(n_iter=2, classes=range(3)).fit(X, frame)
+    clf = DPFC(n_iter=2, classes=[5, 6, 7]).fit(X, pandas.DataFrame(Y))
+    assert clf.classes_.tolist() == [5, 6, 7]
+
+
 def test_fit_refuses_classes_that_are_not_the_named_columns(several_labels):
     X, Y, _ = several_labels
     pandas = pytest.importorskip("pandas")
