@@ -20,7 +20,9 @@ from .errors import ExtractError
 class ImageList(Protocol):
     """Images of one split in a fixed order, read by number. Picklable.
 
-    ``names`` are what to call each image in messages.
+    ``names`` are what to call each image in messages. A list may have ``files()``,
+    those that hold many images each, for `state_of`; or, where each image has its own,
+    ``changed_since(seconds, numbers)``, for `require_unchanged`.
     """
 
     names: Sequence[str]

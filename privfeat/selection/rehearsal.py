@@ -1,6 +1,6 @@
 """What a fit or a scorer would refuse, found before other fits are charged."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -51,12 +51,18 @@ def has_ledger(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> bool:
     )
 
 
+def _copies(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
+    """Yield what each candidate makes of an estimator, unfitted."""
+    for values in candidates:
+        changed = {name: clone(value, safe=False) for name, value in values.items()}
+        yield clone(estimator).set_params(**changed)
+
+
 def check_all_charged(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:
     """Raise ValueError if some candidates have a ledger, and others left theirs out."""
     found = set()
-    for values in candidates:
-        changed = {name: clone(value, safe=False) for name, value in values.items()}
-        params = clone(estimator).set_params(**changed).get_params(deep=True)
+    for copy in _copies(estimator, candidates):
+        params = copy.get_params(deep=True)
         own = [v for name, v in params.items() if name.rpartition("__")[2] == "ledger"]
         if own:
             found.add(any(ledger is not None for ledger in own))
@@ -88,9 +94,7 @@ def rehearse(
     if current_team().size > 1:
         return
     refusal: Exception | None = None
-    for values in candidates:
-        changed = {name: clone(value, safe=False) for name, value in values.items()}
-        copy = clone(estimator).set_params(**changed)
+    for copy in _copies(estimator, candidates):
         params = copy.get_params(deep=True)
         ledgers = {n: v for n, v in params.items() if isinstance(v, PrivacyLedger)}
         last = {name: name.rpartition("__")[2] for name in params}
