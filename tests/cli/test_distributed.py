@@ -104,7 +104,7 @@ def test_a_process_that_fails_ends_the_other_with_a_sentence(features, tmp_path)
         first = two_shells(features, out, port, 0)
         second = two_shells(tmp_path / "none.h5", out, port, 1)
         errors = [process.communicate(timeout=900)[1] for process in (first, second)]
-    assert [first.returncode, second.returncode] == [1, 1]
+    assert [first.returncode, second.returncode] == [1, 1], errors
     assert "process 1 ended or cannot be reached" in errors[0]
     assert "none.h5" in errors[1]
     assert not any("Traceback" in error or "Gloo" in error for error in errors)
@@ -122,7 +122,7 @@ def test_a_spent_budget_ends_every_process_with_status_3(features, tmp_path):
             for index in range(2)
         ]
         errors = [process.communicate(timeout=900)[1] for process in started]
-    assert [process.returncode for process in started] == [3, 3]
+    assert [process.returncode for process in started] == [3, 3], errors
     for error in errors:
         assert error.splitlines()[-1].endswith("Nothing was charged.")
         assert "Terminating process" not in error

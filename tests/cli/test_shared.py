@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from privfeat.cli.shared.estimators import parse_settings
@@ -72,6 +74,24 @@ def test_output_folder_removes_what_it_made_after_a_failure(tmp_path):
     ):
         raise RuntimeError("inside")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_output_folder_tells_the_failure_where_another_process_removes_it_too(
+    tmp_path, monkeypatch
+):
+    """A process of a job ended with 1 then, not with the 3 of a spent budget."""
+    remove = Path.rmdir
+
+    def after_another(self):
+        remove(self)
+        remove(self)
+
+    monkeypatch.setattr(Path, "rmdir", after_another)
+    with (
+        pytest.raises(RuntimeError, match="inside"),
+        output_folder(str(tmp_path / "a" / "b")),
+    ):
+        raise RuntimeError("inside")
 
 
 def test_output_folder_keeps_what_was_there(tmp_path):

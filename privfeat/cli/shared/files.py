@@ -226,7 +226,7 @@ def output_folder(path: str) -> Iterator[Path]:
         yield folder
     except BaseException:
         for part in made:
-            if part.is_dir() and not any(part.iterdir()):
+            with suppress(OSError):  # not empty, or another process was faster
                 part.rmdir()
         raise
 
