@@ -141,5 +141,6 @@ def _engine(url: str) -> Any:
     if "PGCONNECT_TIMEOUT" not in os.environ:  # else libpq's own way to set it
         waits = {"connect_timeout": str(_CONNECT_SECONDS), **target.query}
         target = target.set(query=waits)
-    spoken = {"client_encoding": "utf8"}  # whatever the server or the role would have
-    return create_engine(target, poolclass=NullPool, connect_args=spoken)
+    # whatever the server, the role or the URL would have
+    fixed = {"client_encoding": "utf8", "autocommit": False}
+    return create_engine(target, poolclass=NullPool, connect_args=fixed)

@@ -200,3 +200,18 @@ def test_a_ledger_is_read_whatever_numbers_and_words_the_server_has(database, se
     ledger = PrivacyLedger(database, dataset="Bern")
     assert ledger.charge(make_statement(epsilon=0.1), estimator="DPFC") == 1
     assert ledger.budget == made.budget
+
+
+@pytest.mark.postgres
+def test_a_writer_keeps_its_lock_whatever_the_url_says(database):
+    """With autocommit the lock ended before the charge was written."""
+    from sqlalchemy import text
+
+    make(database)
+    store = postgres_store.PostgresStore(f"{database}&autocommit=true")
+    locks = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+    with (
+        store.transaction(write=True),
+        postgres_store._engine(database).connect() as other,
+    ):
+        assert other.execute(locks).scalar_one() == 1
