@@ -80,7 +80,7 @@ class TimmStream:
 # and sums of splits.
 _WHOLE = re.compile(r"[\w.-]+")
 # Folders of images, which `open_folder` reads.
-_FOLDERS = ("torch/image_folder", "torch/folder")
+_FOLDERS = ("image_folder", "folder")
 
 
 def open_timm(
@@ -110,7 +110,8 @@ def open_timm(
             f"--data {data} needs --data-dir, the folder where it is or is "
             "downloaded to."
         )
-    if data.lower() in _FOLDERS:
+    # timm cuts torch/x/folder so too
+    if data.lower().startswith("torch/") and data.lower().split("/", 2)[-1] in _FOLDERS:
         raise ExtractError(
             f"--data must be the folder itself, got {data}: each split would number "
             "its own classes, and one that is missing be all images. Pass --data "
@@ -147,6 +148,12 @@ def open_timm(
                 f"--data {data} must be a data set that can be read or downloaded, but "
                 f"split {split!r} failed: {one_line(error)}"
             ) from error
+        if _is_of_folder(dataset):
+            raise ExtractError(
+                f"--data must be the folder itself, got {data}: Hugging Face's library "
+                "would number the classes by the images that are there, so that one "
+                "image changes the labels of others. Pass the folder, or download it."
+            )
         names.append(_class_names(dataset))
         if names[-1] != names[0]:
             raise ExtractError(
@@ -166,6 +173,14 @@ def open_timm(
 def _gives_files(data: str) -> bool:
     """Whether images come as they are in the files, unless a mode is asked for."""
     return data.lower().startswith(("wds/", "hfids/"))
+
+
+def _is_of_folder(dataset: Any) -> bool:
+    """Whether Hugging Face's library found the classes in the names of folders."""
+    reader = getattr(dataset, "reader", None)
+    read_by = getattr(reader, "builder", getattr(reader, "dataset", None))
+    kind = getattr(getattr(read_by, "info", None), "builder_name", None)
+    return str(kind).endswith("folder")
 
 
 def _class_names(dataset: Any) -> list[str] | None:

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -194,12 +196,26 @@ def test_timm_data_from_folders_keeps_sixteen_bits(provide, tmp_path):
     assert len(np.unique(np.asarray(image))) == 20
 
 
-@pytest.mark.parametrize("data", ["torch/image_folder", "torch/folder"])
+@pytest.mark.parametrize(
+    "data", ["torch/image_folder", "torch/folder", "torch/a/folder"]
+)
 def test_timm_reads_no_folder_of_images(network, tmp_path, data):
     """Splits numbered their own classes, and a missing one was all images."""
     status, _, err = network(data, "--data-dir", tmp_path)
     assert status == 1
     assert f"Pass --data {tmp_path}." in err
+
+
+@pytest.mark.parametrize("held_as", ["dataset", "builder"])
+def test_hugging_face_reads_no_folder_of_images(provide, network, held_as):
+    """It numbers the classes by the images that are there."""
+    info = SimpleNamespace(builder_name="imagefolder")
+    listed = Listed()
+    listed.reader = SimpleNamespace(**{held_as: SimpleNamespace(info=info)})
+    provide(listed)
+    status, _, err = network("hfds/scans")
+    assert status == 1
+    assert "must be the folder itself, got hfds/scans" in err
 
 
 def test_splits_of_other_classes_are_refused(monkeypatch, network):
