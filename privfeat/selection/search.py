@@ -93,7 +93,7 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
     Attributes
     ----------
     best_estimator_ : estimator
-        The released fit. Its ``privacy_`` is that of the search.
+        The released fit. Its ``privacy_`` and ``ledger`` are those of the search.
     best_params_ : dict
         Its candidate.
     best_score_ : float
@@ -260,6 +260,8 @@ class DPRandomizedSearch(MetaEstimatorMixin, ScoredClassifier, PrivateEstimator)
         for _, step in [("", best.estimator), *getattr(best.estimator, "steps_", ())]:
             if hasattr(step, "privacy_"):
                 step.privacy_ = self.privacy_
+        if hasattr(best.estimator, "ledger"):  # fitted again it is charged again
+            best.estimator.ledger = self.ledger
         self.best_estimator_ = best.estimator
         self.best_params_ = best.params
         self.best_score_ = best.score

@@ -21,7 +21,15 @@ def test_search_is_charged_once_for_all_its_runs(make, data, ledger, five_runs, 
     assert charge.statement.charge == search.privacy_.charge is not None
     assert search.best_estimator_.privacy_.charge == search.privacy_.charge
     assert ledger.spent.epsilon == 2.0
-    assert search.best_estimator_.ledger is None
+
+
+def test_the_best_estimator_is_charged_when_it_is_fitted_again(make, data, ledger):
+    """Silence answered it, and a search of scikit-learn has always charged it."""
+    best = make(ledger=ledger, epsilon=1.0).fit(*data).best_estimator_
+    best.fit(*data)
+    again = ledger.history[-1]
+    assert again.estimator == "DPFC"
+    assert ledger.spent.epsilon > again.statement.epsilon == best.privacy_.epsilon
 
 
 def test_search_is_charged_before_its_first_run(make, data, ledger, plant, five_runs):
