@@ -86,7 +86,7 @@ TESTS = {
     "noise.gaussian_mechanism": (
         *("gaussian_mechanism", "mechanism_refusals", "correlated"),
     ),
-    "private_fit": ("private_fit", "private_steps", "weak_choices"),
-    "weak_choices": ("weak_choices", "private_fit"),
+    "private_fit": ("private_fit", "private_steps", "statement/test_weak_choices"),
+    "statement.weak_choices": ("weak_choices", "../test_private_fit"),
     "noise.release": ("gaussian_mechanism", "draws"),
 }

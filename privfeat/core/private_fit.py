@@ -24,8 +24,8 @@ from privfeat.core.noise.gaussian_mechanism import GaussianMechanism
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.statement.privacy_statement import PrivacyStatement
+from privfeat.core.statement.weak_choices import warn_of_weak_choices
 from privfeat.core.sums.devices import check_exact_products, check_settings
-from privfeat.core.weak_choices import warn_of_weak_choices
 from privfeat.exceptions import PrivacyError
 
 

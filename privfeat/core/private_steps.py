@@ -32,7 +32,7 @@ from privfeat.core.part_of_charge import PartOfCharge
 from privfeat.core.private_fit import PrivateFit
 from privfeat.core.shares import joined_plans
 from privfeat.core.statement.privacy_statement import PrivacyStatement
-from privfeat.core.weak_choices import warn_of_weak_choices
+from privfeat.core.statement.weak_choices import warn_of_weak_choices
 from privfeat.exceptions import PrivacyError
 
 

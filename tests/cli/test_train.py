@@ -141,7 +141,7 @@ def test_train_refuses_what_it_cannot_save_before_it_fits(folder, capsys, more):
     for split in ("train", "test"):
         name = "bright" if more else os.fsdecode(b"caf\xe9")
         (folder / split / "bright").rename(folder / split / name)
-    ledger = PrivacyLedger(folder / "a.ledger", dataset="a", epsilon=99.0, delta=1e-3)
+    ledger = PrivacyLedger(folder / "a.ledger", dataset="a", epsilon=99.0, delta=1e-4)
     given = ["--ledger", str(folder / "a.ledger"), "--dataset", "a", *more]
     assert command(folder, *given) == 1
     wanted = "optimizer must be" if more else "names of classes and parameters must be"

@@ -75,7 +75,7 @@ def test_train_asks_what_to_do_with_the_users_of_a_file(folder, capsys, plant):
 
 def test_train_refuses_a_file_before_the_charge(folder, capsys, plant):
     path = write_file(folder, "train")
-    ledger = PrivacyLedger(folder / "l", dataset="x", epsilon=1e4, delta=1e-3)
+    ledger = PrivacyLedger(folder / "l", dataset="x", epsilon=1e4, delta=1e-4)
     charged = ("--ledger", str(folder / "l"), "--dataset", "x")
 
     def damaged(self, numbers):

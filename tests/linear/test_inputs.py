@@ -22,7 +22,7 @@ from privfeat import (
     PrivacyWarning,
     open_features,
 )
-from privfeat.core.weak_choices import LARGE_DELTA
+from privfeat.core.statement.weak_choices import LARGE_DELTA
 from privfeat.data import write_features
 
 DELTA = "delta should be well below one over the number of records"

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from privfeat._warnings import STDERR
+from privfeat._warnings import STDERR, warn
 from privfeat.core.ledger.budget import Budget
+from privfeat.core.statement.weak_choices import is_large_delta
 
 # Letters that are drawn as nothing, though Python calls them printable.
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -85,7 +86,16 @@ def nearest(dataset: str, others: Iterable[str]) -> str | None:
 
 
 def tell_of_new(budget: Budget, ledger: str, others: Sequence[str]) -> None:
-    """Say on stderr that a budget was created: a wrong name or path makes a second."""
+    """Say on stderr that a budget is created: a wrong name or path makes a second.
+
+    Warn of a large delta first: where warnings are errors, no budget is created.
+    """
+    if is_large_delta(budget.delta, n_units=1):
+        rule = f"delta should be well below one over the number of {budget.unit}s"
+        warn(
+            f"{rule}, got {budget.delta!r}. A budget cannot be changed: create this "
+            "one anew, before its first fit."
+        )
     alike = get_close_matches(budget.dataset, others, 10, 0.0)  # the nearest first
     beside = ", ".join(map(repr, alike)) or "nothing"
     beside += " and more" * (len(others) > len(alike))

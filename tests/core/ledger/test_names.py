@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privfeat import PrivacyWarning
 from privfeat.core.ledger.budget import Budget
 from privfeat.core.ledger.names import (
     check_new_name,
@@ -111,14 +112,27 @@ def test_a_new_name_may_be_near_another_if_its_records_are_others():
     check_new_name("images", ["other", "digits"], new_dataset=False)
 
 
+def test_a_new_budget_of_a_large_delta_warns(recwarn):
+    """Each fit warned of its own delta, and nobody of that of all together."""
+    tell_of_new(make_budget(delta=1e-4), "ledger.jsonl", [])
+    assert not recwarn
+    tell_of_new(make_budget(delta=1.01e-4), "ledger.jsonl", [])
+    (warned,) = recwarn
+    assert warned.category is PrivacyWarning
+    assert "number of records, got 0.000101" in str(warned.message)
+
+
+def make_budget(delta=1e-5):
+    of = {"dataset": "scans", "uid": "0", "unit": "record", "created": "today"}
+    return Budget(epsilon=3.0, delta=delta, adjacency="add_remove", **of)
+
+
 @pytest.mark.parametrize(
     ("n_others", "held"),
     [(0, "nothing before"), (10, "' before"), (11, "' and more before")],
 )
 def test_a_new_budget_is_told_with_some_of_the_others(capsys, n_others, held):
-    of = {"dataset": "scans", "uid": "0", "unit": "record", "created": "today"}
-    budget = Budget(epsilon=3.0, delta=1e-5, adjacency="add_remove", **of)
-    tell_of_new(budget, "ledger.jsonl", [f"a{i}" for i in range(n_others)])
+    tell_of_new(make_budget(), "ledger.jsonl", [f"a{i}" for i in range(n_others)])
     said = capsys.readouterr().err
     assert held in said
     assert (" and more" in said) == (n_others > 10)

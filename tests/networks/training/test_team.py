@@ -157,7 +157,7 @@ OTHERS = {
 def test_processes_that_differ_in_a_parameter_are_refused(
     records, together, released, tmp_path, name
 ):
-    ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=1e4, delta=1e-3)
+    ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=1e4, delta=1e-4)
     both = [FULL, FULL | {name: OTHERS[name]}]
     for found in together(
         lambda i: DPSGDClassifier(ledger=ledger, **both[i]).fit(*records)
@@ -253,7 +253,7 @@ def test_a_network_of_a_user_is_compared_by_what_it_does(records, together):
 
 
 def test_the_first_process_charges_for_all(records, together, tmp_path):
-    ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=1e4, delta=1e-3)
+    ledger = PrivacyLedger(tmp_path / "l", dataset="x", epsilon=1e4, delta=1e-4)
     params = FULL | {"ledger": ledger, "random_state": None}
     check_same_fit(*together(lambda _: DPSGDClassifier(**params).fit(*records)))
     (charge,) = ledger.history

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from privfeat.core.weak_choices import is_large_delta, warn_of_weak_choices
+from privfeat.core.statement.weak_choices import is_large_delta, warn_of_weak_choices
 from privfeat.exceptions import PrivacyWarning
 from tests.core.ledgers import make_statement
 
