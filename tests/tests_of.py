@@ -70,6 +70,7 @@ TESTS = {
     "callers.marked_rows": ("folds",),
     "callers.forms": ("types_of_columns", "texts_of_columns"),
     "callers.several_fits": ("../../selection/test_several_fits",),
+    "callers.candidates": ("../../selection/test_candidates",),
     "ledger.rows": (*LEDGER, *FILES, "runs"),
     "ledger.charging": (
         *("charging", "charging_together", "runs"),

@@ -6,19 +6,12 @@ who asked for them, and refuse what cannot be paid (`affordable`), what a fit wo
 refuse, and what cannot be scored (`rehearsal`).
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from privfeat._warnings import warn
+from privfeat.core.callers.candidates import are_charged, fits_of
 from privfeat.core.callers.folds import SCORES
 from privfeat.core.callers.stack import callers
 from privfeat.selection.affordable import check_affordable
-from privfeat.selection.rehearsal import (
-    check_all_charged,
-    has_ledger,
-    rehearse,
-    try_scorer,
-)
+from privfeat.selection.rehearsal import rehearse, try_scorer
 
 _USERS = (
     "groups of a search must reach its fits to protect users, got groups that repeat, "
@@ -57,16 +50,14 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
     if names is None:
         return
     fit_params = names["routed_params"].estimator.fit
-    estimator, candidates, refit = _fits_of(names)
-    charged = has_ledger(estimator, candidates)
+    estimator, candidates, refit = fits_of(names)
+    charged = are_charged(estimator, candidates)
     if empty and charged:
         raise ValueError(
             "every fold must have a record in a search that is charged, got an "
             "empty one. Pass fewer n_splits, or split once more, with another key. "
             "Nothing was charged."
         )
-    if charged:
-        check_all_charged(estimator, candidates)
     check_affordable(estimator, candidates, n_splits, refit=refit)
     around = names if "error_score" in names else vars(names.get("self", object))
     every = around.get("error_score", "raise") == "raise"
@@ -81,17 +72,3 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
     warn(f"{SCORES.format(of=of)}; search_cost says what the fits cost.")
     if repeated and "groups" not in fit_params:
         warn(_USERS)
-
-
-def _fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], bool]:
-    """Return what a function of scikit-learn fits in its folds, by its local names.
-
-    The estimator, its candidates, and whether the best is fitted to all records.
-    """
-    search, candidates = names.get("self"), names.get("candidate_params")
-    if candidates is not None and search is not None:
-        return search.estimator, list(candidates), search.refit is not False
-    if "param_range" in names:  # of validation_curve
-        name = str(names.get("param_name"))
-        candidates = [{name: value} for value in names["param_range"]]
-    return names.get("estimator"), candidates or [{}], False

@@ -1,6 +1,6 @@
 """What a fit or a scorer would refuse, found before other fits are charged."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.metrics import check_scoring
 
 from privfeat._messages import array_of, without_warnings
 from privfeat._warnings import warn
+from privfeat.core.callers.candidates import copies_of
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
 from privfeat.core.statement.privacy_statement import PrivacyStatement
 from privfeat.core.sums.processes import current_team
@@ -43,36 +44,6 @@ class _Rehearsed(PrivacyLedger):
         raise _ReachedError
 
 
-def has_ledger(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether a fit of one of the candidates may be charged."""
-    given = [estimator.get_params(deep=True), *candidates]
-    return any(
-        isinstance(v, PrivacyLedger) for params in given for v in params.values()
-    )
-
-
-def _copies(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
-    """Yield what each candidate makes of an estimator, unfitted."""
-    for values in candidates:
-        changed = {name: clone(value, safe=False) for name, value in values.items()}
-        yield clone(estimator).set_params(**changed)
-
-
-def check_all_charged(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> None:
-    """Raise ValueError if some candidates have a ledger, and others left theirs out."""
-    found = set()
-    for copy in _copies(estimator, candidates):
-        params = copy.get_params(deep=True)
-        own = [v for name, v in params.items() if name.rpartition("__")[2] == "ledger"]
-        if own:
-            found.add(any(ledger is not None for ledger in own))
-    if len(found) > 1:
-        raise ValueError(
-            "all candidates of a search must have the ledger, or none, got some "
-            "without: their fits would not be charged. Nothing was charged."
-        )
-
-
 def rehearse(
     estimator: Any,
     candidates: Iterable[Mapping[str, Any]],
@@ -94,7 +65,7 @@ def rehearse(
     if current_team().size > 1:
         return
     refusal: Exception | None = None
-    for copy in _copies(estimator, candidates):
+    for copy in copies_of(estimator, candidates):
         params = copy.get_params(deep=True)
         ledgers = {n: v for n, v in params.items() if isinstance(v, PrivacyLedger)}
         last = {name: name.rpartition("__")[2] for name in params}

@@ -203,26 +203,3 @@ def test_private_steps_refuse_what_is_hidden(labelled, step):
     hidden = np.ma.array(labelled[0], mask=labelled[0] > 1.0)
     with pytest.raises(TypeError, match="masked"):
         step().fit(hidden)
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_a_candidate_whose_ledger_was_left_out_is_refused_uncharged(
-    fit, labelled, ledger, turned
-):
-    """Its fits were not charged, and search_cost counted them."""
-    forgot = fit.__class__(rho=0.005, classes=[0, 1])
-    steps = [fit, forgot][:: -1 if turned else 1]
-    pipeline = make_pipeline(Normalizer(), fit)
-    search = GridSearchCV(pipeline, {"dpleastsquares": steps}, cv=FOLDS)
-    with pytest.raises(ValueError, match="all candidates of a search must have"):
-        search.fit(*labelled)
-    assert not ledger.history
-
-
-def test_candidates_that_take_no_ledger_may_stand_beside_those_that_do(
-    fit, labelled, ledger
-):
-    grid = {"normalizer": [Normalizer(), Normalizer("l1")]}
-    search = GridSearchCV(make_pipeline(Normalizer(), fit), grid, cv=FOLDS)
-    search.fit(*labelled)
-    assert len(ledger.history) == 7

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from privfeat._warnings import warn, warnings_shown
+from privfeat.core.callers.candidates import check_candidates_around
 from privfeat.core.callers.folds import SCORES, uncovered_or_scored
 from privfeat.core.callers.several_fits import several_fits
 from privfeat.core.ledger.privacy_ledger import PrivacyLedger
@@ -50,6 +51,8 @@ def charged(
     could.
     """
     team, (choice, scored) = current_team(), uncovered_or_scored(statement.adjacency)
+    if scored:
+        check_candidates_around()
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if scored and choice is None and statement.private and not _AROUND.get():
