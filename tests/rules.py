@@ -45,6 +45,8 @@ def core_rules():
         f"privfeat/core/{stage}": rule(
             ["jax", "jaxtyping"],
             ours=SHARED | {f"privfeat.core.{name}" for name in names[: index + 1]},
+            # which has called, if it looks at what calls
+            lazy=["sklearn"] if stage == "callers" else [],
         )
         for index, stage in enumerate(names)
     }

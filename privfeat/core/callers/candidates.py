@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
-
 from privfeat.core.callers.stack import callers
+from privfeat.core.callers.stateless import is_exactly
+
+_FROZEN = {"sklearn": {"FrozenEstimator"}}
 
 
 def fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], bool]:
@@ -25,6 +25,8 @@ def fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], boo
 
 def copies_of(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> Iterator[Any]:
     """Yield what each candidate makes of an estimator, unfitted."""
+    from sklearn.base import clone
+
     for values in candidates:
         changed = {name: clone(value, safe=False) for name, value in values.items()}
         yield clone(estimator).set_params(**changed)
@@ -72,7 +74,9 @@ def _has_ledger(part: Any) -> bool:
     """Return whether a part that would be fitted, or one within it, has a ledger."""
     if isinstance(part, list | tuple):  # steps, by their names
         return any(map(_has_ledger, part))
-    if isinstance(part, FrozenEstimator | type) or not hasattr(part, "get_params"):
+    if not hasattr(part, "get_params") or isinstance(part, type):
+        return False
+    if is_exactly(part, _FROZEN):
         return False
     params = part.get_params(deep=False)
     return any(_gives_ledger(*item) for item in params.items())
