@@ -189,7 +189,9 @@ def extract_images(toy: bool) -> dict[str, Any]:
         count = 8 if toy else 2048
         save_images(folder, count, side)
         images = open_folder(folder, ["train"], made.out).splits["train"]
-        loader = partial(load_batches, images, extractor.transform, start=0, stop=None)
+        loader = partial(
+            load_batches, images, extractor.transform, start=0, stop=len(images)
+        )
         started = time.perf_counter()
         for _ in loader(batch_size=size, workers=extractor.workers, pin=False):
             pass

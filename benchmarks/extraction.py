@@ -149,7 +149,7 @@ def bare_loop(images, extractor, options, name):
             extractor.device, memory_format=torch.channels_last
         )
         for batch in load_batches(
-            images, extractor.transform, start=0, stop=None, **loading
+            images, extractor.transform, start=0, stop=len(images), **loading
         )
     ]
     low = extractor.precision != "float32"
@@ -173,7 +173,7 @@ def extract(images, extractor, options):
     with FeatureWriter(
         options.out, n_features=extractor.n_features, dtype="float32", overwrite=True
     ) as writer:
-        for batch in extractor.batches(images, start=0, stop=None):
+        for batch in extractor.batches(images, start=0, stop=len(images)):
             writer.append("train", batch.features, batch.labels)
         writer.finish()
     return open_features(options.out)["train"].X[:]

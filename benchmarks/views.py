@@ -133,7 +133,7 @@ def rows_of(network: Network, view: View, args: Any) -> tuple[Any, Any]:
         images.names = [images.names[i] for i in chosen]
         images.spans = [images.spans[i] for i in chosen]
         images.labels = images.labels[list(chosen)]
-        batches = list(extractor.batches(images, start=0, stop=None))
+        batches = list(extractor.batches(images, start=0, stop=len(images)))
     features = np.concatenate([batch.features for batch in batches])
     return features, np.concatenate([batch.labels for batch in batches])
 

@@ -197,7 +197,7 @@ def extract_parser() -> argparse.ArgumentParser:
     add = parser.add_argument_group("data").add_argument
     data = (
         "image folder ([split/]class/file), tar or zip archive of one, 'digits', a "
-        "data set of timm (torch/cifar10, hfds/..., tfds/..., wds/...), or a table"
+        "data set of timm (torch/cifar10, hfds/...), or a table"
     )
     add("--data", required=True, type=plain, help=data)
     where = "where data sets are, or are downloaded to"

@@ -27,7 +27,7 @@ class Extractor(Protocol):
     arguments: dict[str, Any]
     device_kind: list[str]  # what decides how it rounds, beside the processor
 
-    def batches(self, images: Any, *, start: int, stop: int | None) -> Any:
+    def batches(self, images: Any, *, start: int, stop: int) -> Any:
         """Yield `FeatureBatch` objects in order."""
         ...
 

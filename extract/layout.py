@@ -38,12 +38,18 @@ def read_layout(
     folders that are not among them, as an archive need not name its folders, a line
     warns. ``data`` names the data in messages.
 
-    ExtractError if there is no image, a split is missing, an image lies in no class
-    folder, or folders of splits would pass for classes (`privfeat.data.splits`).
+    ExtractError if there is no image, one name is written in two ways, a split is
+    missing, an image lies in no class folder, or folders of splits would pass for
+    classes (`privfeat.data.splits`).
     """
     found = {path: PurePosixPath(path).parts for path in sorted(paths)}
     if not found:
         raise ExtractError(f"--data must hold images, but {data} holds none.")
+    if len(set(found.values())) < len(found):  # a/1.png and ./a/1.png
+        raise ExtractError(
+            f"--data must name each image once, but {data} writes the name of one in "
+            "two ways: its record would count twice. Pack it anew."
+        )
     # folders alone say what is a split and what a class: no image decides it
     inside = {PurePosixPath(path).parts for path in folders} - {()}
     of_images = {q[:depth] for q in found.values() for depth in range(1, len(q))}

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import DataLoader, Dataset
 
-from privfeat.data.pixels import BadImageError, as_bytes
+from privfeat.data.pixels import BadImageError
 
 
 @dataclass
@@ -47,67 +46,31 @@ class _Batches(Dataset[Batch]):
         return _stack(pixels, labels, failures)
 
 
-class _Stream(IterableDataset[Batch]):
-    """The batches of a stream, from image ``start`` to ``stop``."""
-
-    def __init__(
-        self,
-        stream: Any,
-        transform: Callable[[Any], Any],
-        size: int,
-        start: int,
-        stop: int | None,
-    ) -> None:
-        self.stream, self.transform = stream, transform
-        self.size, self.start, self.stop = size, start, stop
-
-    def __iter__(self) -> Iterator[Batch]:
-        self._next = self.start
-        rest = islice(iter(self.stream), self.start, self.stop)
-        while part := list(islice(rest, self.size)):
-            pixels, labels, failures = [], [], []
-            for number, (image, label) in enumerate(part, start=self._next):
-                try:
-                    pixels.append(self.transform(as_bytes(image)))
-                    labels.append(label)
-                except BadImageError as error:
-                    failures.append((f"number {number}", str(error)))
-            self._next += len(part)
-            yield _stack(pixels, labels, failures)
-
-
 def load_batches(
     images: Any,
     transform: Callable[[Any], NDArray[np.uint8]],
     *,
     batch_size: int,
     start: int,
-    stop: int | None,
+    stop: int,
     workers: int,
     pin: bool,
 ) -> Iterator[Batch]:
     """Return the images from ``start`` on, before ``stop``, in order, in batches.
 
-    ``images`` is an ImageList or an ImageStream. ``transform``, which must be
-    picklable, makes of an image bytes of shape (n_crops, h, w, 3). ``workers``
-    processes decode, of a stream one at most, since several would change its order; 0
-    decodes in this one. ``pin`` locks batches in memory for the GPU.
+    ``images`` is an ImageList. ``transform``, which must be picklable, makes of an
+    image bytes of shape (n_crops, h, w, 3). ``workers`` processes decode; 0 decodes in
+    this one. ``pin`` locks batches in memory for the GPU.
     """
     options: dict[str, Any] = {"batch_size": None, "pin_memory": pin}
-    if hasattr(images, "load"):
-        count = len(images) if stop is None else min(stop, len(images))
-        sampler = [
-            range(first, min(first + batch_size, count))
-            for first in range(start, count, batch_size)
-        ]
-        dataset: Any = _Batches(images, transform)
-        options["sampler"] = sampler
-        workers = min(workers, len(sampler))
-    else:
-        dataset = _Stream(images, transform, batch_size, start, stop)
-        workers = min(workers, 1)
+    options["sampler"] = [
+        range(first, min(first + batch_size, stop))
+        for first in range(start, stop, batch_size)
+    ]
+    workers = min(workers, len(options["sampler"]))
     if workers:
         options["prefetch_factor"] = 4
+    dataset = _Batches(images, transform)
     yield from DataLoader(dataset, num_workers=workers, **options)
 
 

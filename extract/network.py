@@ -85,9 +85,7 @@ class NetworkExtractor:
         )
         return _Network(torch.compile(model) if compiled else model, mean, std)
 
-    def batches(
-        self, images: Any, *, start: int, stop: int | None
-    ) -> Iterator[FeatureBatch]:
+    def batches(self, images: Any, *, start: int, stop: int) -> Iterator[FeatureBatch]:
         """Yield features of the images from ``start`` on, before ``stop``, in order.
 
         ExtractError if the device has too little memory, or a worker process dies.

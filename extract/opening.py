@@ -9,7 +9,7 @@ from .errors import ExtractError
 from .folder import open_folder
 from .sources import Source
 from .text.source import open_texts
-from .timm_data import open_timm
+from .timm_data import KINDS_OF_TIMM, open_timm
 
 
 def open_source(options: Options, workspace: Path) -> Source:
@@ -31,9 +31,10 @@ def open_source(options: Options, workspace: Path) -> Source:
     if path.is_file():
         return open_archive(path, splits, workspace)
     prefix = data.split("/", 1)[0].lower()
-    if prefix in ("torch", "hfds", "hfids", "tfds", "wds") and "/" in data:
+    if prefix in KINDS_OF_TIMM and "/" in data:
         return open_timm(data, options.data_dir, splits, workspace)
     raise ExtractError(
         "--data must be a folder, an archive, 'digits', or a data set such as "
-        f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file."
+        f"torch/cifar10 or hfds/uoft-cs/cifar10, got {data!r}. There is no such file, "
+        "and timm's streams (hfids/, tfds/, wds/) are not read."
     )

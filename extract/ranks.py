@@ -13,7 +13,6 @@ from pathlib import Path
 from filelock import FileLock
 
 from .errors import ExtractError
-from .sources import Source
 
 
 @dataclass(frozen=True)
@@ -68,18 +67,6 @@ def read_rank(environ: Mapping[str, str]) -> Rank:
     number = _whole(environ, "RANK", high=count - 1)
     local_count = _whole(environ, "LOCAL_WORLD_SIZE", 1, low=1)
     return Rank(number, count, _whole(environ, "LOCAL_RANK", number), local_count)
-
-
-def require_lists(source: Source, rank: Rank) -> None:
-    """Raise `ExtractError` if several processes cannot share the images."""
-    for split, images in source.splits.items():
-        if not rank.alone and not hasattr(images, "load"):
-            raise ExtractError(
-                f"split {split!r} of {source.name} must be read by one process, since "
-                f"it comes only in order, but WORLD_SIZE is {rank.count}. Run the "
-                "command without torchrun, or give images that are read by number (a "
-                "folder, an archive, torch/ or hfds/)."
-            )
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from .extractors import Extractor, make_extractor, versions_of
 from .groups import Groups, groups_of, rows_of
 from .joining import join_shards, require_made_by
 from .opening import open_source
-from .ranks import Rank, read_rank, require_lists
+from .ranks import Rank, read_rank
 from .reports import report_gaps, report_unused_shards
 from .sources import Source, digest_of_rows, require_text, require_unchanged, state_of
 
@@ -77,7 +77,6 @@ def extract(options: Options) -> str:
     try:
         source = open_source(options, workspace)
         with closing(source):
-            require_lists(source, rank)
             return _extract(options, source, make_extractor(options, rank), rank)
     finally:
         if not found and rank.alone:
@@ -148,7 +147,7 @@ def _warn_if_unknown(source: Source, state: dict[str, Any], remedy: str) -> None
     """Warn where nothing tells whether records are those that another run read."""
     if not source.digests and "sizes" not in state:
         warn(
-            f"{source.name} tells no more than the number of its records, if that: "
+            f"{source.name} tells no more than the number of its records: "
             "where some come and others go between two runs for one file, records "
             f"stand in it twice. {remedy}"
         )
@@ -223,12 +222,11 @@ def _write(
     )
 
 
-def _count(images: Any, options: Options) -> int | None:
-    """Return the number of images to take of a split, None if unknown."""
-    total = len(images) if hasattr(images, "__len__") else None
-    if options.limit is not None and not getattr(images, "whole", False):
-        total = options.limit if total is None else min(total, options.limit)
-    return total
+def _count(images: Any, options: Options) -> int:
+    """Return the number of images to take of a split."""
+    if options.limit is None or getattr(images, "whole", False):
+        return len(images)
+    return min(len(images), options.limit)
 
 
 def _extract_split(
@@ -243,8 +241,7 @@ def _extract_split(
     """Write what is missing of one split; return the number of images dealt with."""
     images, unit = source.splits[split], source.unit
     before = writer.position(split).seen
-    total = _count(images, options)
-    first, stop = (0, total) if total is None else rank.share(total)
+    first, stop = rank.share(_count(images, options))
     if before:
         began = find_parts(writer.partial)[0].stat().st_mtime
         require_unchanged(images, split, began, range(first, first + before))
@@ -254,9 +251,9 @@ def _extract_split(
     bar = make_bar(
         Progress("privfeat-extract"),
         None,
-        LINE if total is not None else "{desc}: {elapsed} gone",
+        LINE,
         desc=split if rank.alone else f"{split}, share 1 of {rank.count}",
-        total=None if stop is None else stop - first,
+        total=stop - first,
         initial=before,
         unit=f" {unit}s",
         disable=options.quiet or rank.number > 0,

@@ -83,18 +83,11 @@ class ScatteringExtractor:
         self.arguments = dict(self.metadata)
         self.device_kind: list[str] = []
 
-    def batches(
-        self, images: Any, *, start: int, stop: int | None
-    ) -> Iterator[FeatureBatch]:
-        """Yield features of the images from ``start`` on, in order."""
-        if not hasattr(images, "load"):
-            raise ExtractError(
-                "--model scattering needs a folder, an archive or 'digits'."
-            )
-        count = len(images) if stop is None else min(stop, len(images))
-        for first in range(start, count, self.batch_size):
+    def batches(self, images: Any, *, start: int, stop: int) -> Iterator[FeatureBatch]:
+        """Yield features of the images from ``start`` on, before ``stop``, in order."""
+        for first in range(start, stop, self.batch_size):
             pixels, labels, failures = [], [], []
-            for row in range(first, min(first + self.batch_size, count)):
+            for row in range(first, min(first + self.batch_size, stop)):
                 try:
                     image, label = images.load(row)
                     pixels.append(self._pixels(image))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -36,20 +36,12 @@ class ImageList(Protocol):
         ...
 
 
-class ImageStream(Protocol):
-    """Images of one split that come in a fixed order and only so."""
-
-    def __iter__(self) -> Iterator[tuple[Any, int]]:
-        """Yield (image, label)."""
-        ...
-
-
 @dataclass(frozen=True)
 class Source:
     """A data set."""
 
     name: str  # stored as ``dataset`` in the feature file
-    splits: dict[str, Any]  # ImageList or ImageStream, in the order of extraction
+    splits: dict[str, Any]  # of ImageList, in the order of extraction
     class_names: list[str] | None = None
     # SHA-256 of the file list of each split, where it is known beforehand
     digests: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,11 @@
-"""Data sets that timm knows by name: torch/, hfds/, hfids/, tfds/ and wds/."""
+"""Data sets that timm knows by name, and reads by number: torch/ and hfds/.
+
+Its others are streams (hfids/, tfds/, wds/): a damaged record took all after it along,
+and nothing told how many there should have been.
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +34,7 @@ class Numbered:
 
 
 class TimmImages:
-    """One split of a data set that is read by number."""
+    """One split of a data set."""
 
     def __init__(self, split: str, dataset: Any) -> None:
         self.dataset = dataset
@@ -63,21 +67,9 @@ class TimmImages:
         return image, _number(label)
 
 
-class TimmStream:
-    """One split of a data set that can only be read in order."""
-
-    def __init__(self, dataset: Any) -> None:
-        self.dataset = dataset
-
-    def __iter__(self) -> Iterator[tuple[Any, int]]:
-        load_kinds()
-        for image, label in self.dataset:
-            yield image, _number(label)
-
-
+KINDS_OF_TIMM = ("torch", "hfds")
 # Names of whole splits. The libraries behind timm read more in them: parts by place,
-# train[:300] and shards-{0..3}.tar|4000, of which one record less lets another one in,
-# and sums of splits.
+# such as train[:300], of which one record less lets another one in, and sums of splits.
 _WHOLE = re.compile(r"[\w.-]+")
 # Folders of images, which `open_folder` reads.
 _FOLDERS = ("image_folder", "folder")
@@ -127,10 +119,8 @@ def open_timm(
                     data,
                     root=None if data_dir is None else str(data_dir),
                     split=split,
-                    download=not data.lower().startswith("wds/"),
+                    download=True,
                     search_split=True,
-                    # Pillow's own way to RGB cuts 16 bits off at 255.
-                    **({"input_img_mode": ""} if _gives_files(data) else {}),
                 )
                 if hasattr(dataset, "loader"):  # of a folder, by torchvision
                     dataset.loader = decode
@@ -160,26 +150,15 @@ def open_timm(
                 f"--data {data} must have one list of classes, but that of split "
                 f"{split!r} is another. Extract its splits one by one."
             )
-        listed = hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
-        streams = type(dataset).__name__.startswith("Iterable")
-        opened[split] = (
-            TimmImages(split, dataset)
-            if listed and not streams
-            else TimmStream(dataset)
-        )
+        opened[split] = TimmImages(split, dataset)
     return Source(name=data, splits=opened, class_names=names[0])
-
-
-def _gives_files(data: str) -> bool:
-    """Whether images come as they are in the files, unless a mode is asked for."""
-    return data.lower().startswith(("wds/", "hfids/"))
 
 
 def _is_of_folder(dataset: Any) -> bool:
     """Whether Hugging Face's library found the classes in the names of folders."""
     reader = getattr(dataset, "reader", None)
-    read_by = getattr(reader, "builder", getattr(reader, "dataset", None))
-    kind = getattr(getattr(read_by, "info", None), "builder_name", None)
+    info = getattr(getattr(reader, "dataset", None), "info", None)
+    kind = getattr(info, "builder_name", None)
     return str(kind).endswith("folder")
 
 

@@ -64,6 +64,10 @@ TESTS = {
     "statement.words": ("words", "serialization", "selection"),
     "statement.event_json": ("../ledger/test_privacy_ledger",),
     "ledger.stores.file_store": tuple(f"../{name}" for name in (*FILES, *SQLITE)),
+    "ledger.stores.chained_log": (
+        *("chained_log", "../sqlite/test_sqlite_log", "../sqlite/test_sqlite_store"),
+        *("../file/test_file_store", "../file/test_disk"),
+    ),
     "ledger.stores.sqlite_store": tuple(f"../{name}" for name in SQLITE),
     "callers.stack": ("folds", "../../linear/test_order_of_labels"),
     "callers.folds": ("folds", "types_of_columns", "texts_of_columns"),

@@ -32,9 +32,8 @@ def main() -> None:
     options = Options(data="mnist5k", out=out, networks=networks, resize=28, crop=28)
     extractor = ScatteringExtractor(options)
     names = [f"mnist-{row:04d}" for row in range(len(images))]
-    batches = extractor.batches(
-        DigitImages(images, np.asarray(labels), names), start=0, stop=None
-    )
+    digits = DigitImages(images, np.asarray(labels), names)
+    batches = extractor.batches(digits, start=0, stop=len(digits))
     features = np.concatenate([batch.features for batch in batches])
     train, test = train_test_split(
         np.arange(len(images)), test_size=N_TEST, random_state=SEED, stratify=labels

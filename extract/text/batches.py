@@ -21,7 +21,7 @@ class TextExtractor(ABC):
     n_at_once: int
 
     def batches(
-        self, images: TextRows, *, start: int, stop: int | None
+        self, images: TextRows, *, start: int, stop: int
     ) -> Iterator[FeatureBatch]:
         """Yield features of the texts from ``start`` on, before ``stop``, in order."""
         places = range(len(images))[start:stop]

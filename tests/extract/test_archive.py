@@ -1,7 +1,7 @@
 import shutil
 import tarfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pytest
@@ -116,6 +116,20 @@ def test_two_zip_archives_in_one_file_are_refused(images, scatter, tmp_path):
     status, _, err = scatter(archive)
     assert status == 1
     assert "another archive stands before it" in err
+
+
+@pytest.mark.parametrize("other", ["./{}", "{0.parent}//{0.name}"])
+def test_zip_archive_that_writes_one_name_in_two_ways_is_refused(
+    images, scatter, tmp_path, other
+):
+    """Two records were made of one."""
+    path = Path(shutil.make_archive(str(tmp_path / "pack"), "zip", images))
+    with zipfile.ZipFile(path, "a") as archive:
+        named = next(n for n in archive.namelist() if n.endswith(".png"))
+        archive.writestr(other.format(PurePosixPath(named)), archive.read(named))
+    status, _, err = scatter(path)
+    assert status == 1
+    assert "must name each image once" in err
 
 
 def test_second_name_of_nothing_is_refused(scatter, tmp_path):

@@ -114,20 +114,3 @@ def test_the_source_of_virtual_rows_is_relative(joined, monkeypatch):
         files = {s.file_name for s in file["train/features"].virtual_sources()}
         assert files == {f"out.h5.shards/0000{i}-of-00002.h5" for i in (1, 2)}
         assert np.isfinite(file["train/features"][()]).all()
-
-
-class Stream:
-    def __iter__(self):
-        yield from ()
-
-
-def test_streams_are_for_one_process(images, scatter_as, plant, tmp_path):
-    from privfeat_extract.sources import Source
-
-    source = Source("wds/some", {"train": Stream()})
-    plant("source of images", lambda *args, **kwargs: source)
-    status, _, err = scatter_as(0, 2, images)
-    assert status == 1
-    assert "must be read by one process" in err
-    assert "without torchrun" in err
-    assert not list(tmp_path.glob("out*"))

@@ -158,6 +158,12 @@ def test_another_release_gives_the_turn_to_another_group():
     assert not np.any(sample(50) & mechanism_of(planned()).sampler("gradient")(50))
 
 
+def test_a_release_may_be_the_first_that_samples():
+    mechanism = mechanism_of(planned())
+    mechanism.release("gradient", ExactSum(np.zeros(2)))
+    assert mechanism.sampler("gradient")(50).any()  # of number 1
+
+
 def test_a_record_that_is_left_out_changes_no_turn_of_others():
     left = np.arange(50) == 7
     whole = mechanism_of(planned()).sampler("gradient")(50)

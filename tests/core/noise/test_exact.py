@@ -13,7 +13,7 @@ from privfeat.core.accounting.calibration import plan_releases
 from privfeat.core.accounting.conversions import gaussian_delta
 from privfeat.core.accounting.plan import Query
 from privfeat.core.noise import exact
-from privfeat.core.noise.exact import grid_variance, noisy_total
+from privfeat.core.noise.exact import check_planned, grid_variance, noisy_total
 from privfeat.core.noise.keys import KeyStream
 from privfeat.core.sums.statistics import exact_class_sums, exact_gradient, exact_gram
 from privfeat.core.sums.totals import ExactSum
@@ -87,6 +87,15 @@ def test_grid_variance_refuses_noise_beyond_the_grid():
     assert grid_variance(2.0**57, 1.0) == 2**114 + 4
     with pytest.raises(PrivacyError, match="noise must be at most"):
         grid_variance(2.0**58, 1.0)
+
+
+def test_a_plan_whose_noise_is_beyond_the_grid_is_refused_before_its_charge():
+    plan = plan_releases([Query("few", 1.0), Query("many", 2.0)], noise_multiplier=1.0)
+    steps = {"few": 1.0, "many": 1.0}
+    check_planned(plan, steps.__getitem__)
+    for name in steps:
+        with pytest.raises(PrivacyError, match="noise must be at most"):
+            check_planned(plan, (steps | {name: 2.0**-58}).__getitem__)
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

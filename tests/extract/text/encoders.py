@@ -22,7 +22,7 @@ def features(extractor, texts):
     from privfeat_extract.text.source import TextRows
 
     rows = TextRows([(text,) for text in texts], np.zeros(len(texts), np.int64))
-    batches = extractor.batches(rows, start=0, stop=None)
+    batches = extractor.batches(rows, start=0, stop=len(rows))
     return np.vstack([batch.features for batch in batches])
 
 

@@ -10,6 +10,7 @@ import pytest
 from privfeat import LedgerError, PrivacyLedger
 from privfeat.core.ledger.store import BUDGETS, CHARGES
 from privfeat.core.ledger.stores.chained_log import read_log
+from privfeat.core.ledger.stores.file_store import FileStore
 from tests.core.ledger.file.conftest import make
 from tests.core.ledgers import make_statement
 
@@ -28,6 +29,22 @@ def test_a_missing_file_is_not_made_up(path):
     with pytest.raises(LedgerError, match="must exist, found no such file"):
         PrivacyLedger(path, dataset="a")
     assert not path.exists()
+
+
+def test_a_store_that_only_reads_reads_and_does_not_write(path):
+    make(path)
+    before = path.read_bytes()
+    reader = FileStore(str(path), read_only=True)
+    with reader.transaction(write=False) as found:
+        assert len(found.select(BUDGETS)) == 1
+    with (
+        pytest.raises(LedgerError, match="to be read without a change"),
+        reader.transaction(write=True),
+    ):
+        pytest.fail("the body must not run")
+    assert path.read_bytes() == before
+    with FileStore(str(path)).transaction(write=True):  # by default it may
+        pass
 
 
 def test_a_file_that_was_deleted_is_not_made_again(path, fit):
