@@ -11,6 +11,8 @@ from torch.utils.data import DataLoader, Dataset
 
 from privfeat.data.pixels import BadImageError
 
+from .errors import ExtractError
+
 
 @dataclass
 class Batch:
@@ -60,7 +62,8 @@ def load_batches(
 
     ``images`` is an ImageList. ``transform``, which must be picklable, makes of an
     image bytes of shape (n_crops, h, w, 3). ``workers`` processes decode; 0 decodes in
-    this one. ``pin`` locks batches in memory for the GPU.
+    this one. ``pin`` locks batches in memory for the GPU. ExtractError for a label that
+    is no class.
     """
     options: dict[str, Any] = {"batch_size": None, "pin_memory": pin}
     options["sampler"] = [
@@ -71,7 +74,10 @@ def load_batches(
     if workers:
         options["prefetch_factor"] = 4
     dataset = _Batches(images, transform)
-    yield from DataLoader(dataset, num_workers=workers, **options)
+    try:
+        yield from DataLoader(dataset, num_workers=workers, **options)
+    except ExtractError as error:  # of a worker it comes with its whole traceback
+        raise ExtractError(str(error).rpartition("ExtractError: ")[2].strip()) from None
 
 
 def _stack(

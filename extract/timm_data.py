@@ -4,6 +4,7 @@ Its others are streams (hfids/, tfds/, wds/): a damaged record took all after it
 and nothing told how many there should have been.
 """
 
+import operator
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -177,5 +178,14 @@ def _decoded(file: Any) -> Any:
 
 
 def _number(label: Any) -> int:
-    """Return the label as an integer, -1 if there is none."""
-    return -1 if label is None else int(label)
+    """Return the label as an integer, -1 if there is none.
+
+    ExtractError for a text or a fraction, which names no class.
+    """
+    try:
+        return -1 if label is None else operator.index(label)
+    except TypeError:
+        raise ExtractError(
+            "labels of --data must be whole numbers, the classes by their order, got "
+            f"{type(label).__name__}. Write the images into folders of their classes."
+        ) from None

@@ -124,6 +124,29 @@ def test_timm_data_is_not_cut_by_place(provide, network, tmp_path, split):
     assert not (tmp_path / "out.h5").exists()
 
 
+class LabelledOtherwise(Listed):
+    """Stands for a data set with a target, or the names of classes, as its labels."""
+
+    def __init__(self, label):
+        super().__init__()
+        self.label = label
+
+    def __getitem__(self, index):
+        return super().__getitem__(index)[0], self.label
+
+
+@pytest.mark.parametrize("label", [1.5, "healthy"])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_labels_that_are_no_classes_are_refused(provide, network, label, workers):
+    """Targets were cut off to whole numbers, and names ended in a traceback."""
+    provide(LabelledOtherwise(label))
+    status, _, err = network("torch/cifar10", *HERE, "--workers", workers)
+    assert status == 1
+    assert "error: labels of --data must be whole numbers" in err
+    assert err.count("\n") == 1
+    assert "healthy" not in err
+
+
 def test_timm_data_of_torchvision_needs_a_folder(network):
     status, _, err = network("torch/cifar10")
     assert status == 1
