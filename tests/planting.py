@@ -225,7 +225,6 @@ SEAMS = {
     "network that is loaded": _at("_extract.network:load_backbone"),
     "answer of a hub": _at("_extract.hub:answers"),
     "rows of a block": _at("_extract.similarity:BLOCK_ROWS"),
-    "source of images": _at("_extract.run:open_source"),
     "batches of scattering": _at("_extract.scattering:ScatteringExtractor.batches"),
 }
 

@@ -51,7 +51,7 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
         return
     fit_params = names["routed_params"].estimator.fit
     estimator, candidates, refit = fits_of(names)
-    charged = are_charged(estimator, candidates)
+    charged = are_charged(names)
     if empty and charged:
         raise ValueError(
             "every fold must have a record in a search that is charged, got an "
@@ -65,10 +65,9 @@ def look_ahead(n_splits: int, *, repeated: bool, empty: bool) -> None:
     rehearse(estimator, candidates, *data, fit_params, every=every)
     if charged:
         try_scorer(estimator, names)
-    of = (
-        f", in the folds of HashKFold({n_splits}) neither: a ledger counts the fits "
-        f"alone, {n_splits} of each candidate"
-    )
+    of = f", in the folds of HashKFold({n_splits}) neither"
+    if charged:
+        of += f": the ledger counts the fits alone, {n_splits} of each candidate"
     warn(f"{SCORES.format(of=of)}; search_cost says what the fits cost.")
     if repeated and "groups" not in fit_params:
         warn(_USERS)

@@ -1,16 +1,24 @@
 """A search charges the fits of all its candidates, or none is fitted."""
 
+import warnings
+
+import joblib
 import pytest
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, validation_curve
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    validation_curve,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from privfeat import HashKFold
+from privfeat import HashKFold, PrivacyWarning
 from privfeat.preprocessing import DPStandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore:the scores of a search")
 FOLDS = HashKFold(3)
+REFUSED = "all candidates of a search must have"
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -22,7 +30,7 @@ def test_a_candidate_whose_ledger_was_left_out_is_refused_uncharged(
     steps = [fit, forgot][:: -1 if turned else 1]
     pipeline = make_pipeline(Normalizer(), fit)
     search = GridSearchCV(pipeline, {"dpleastsquares": steps}, cv=FOLDS)
-    with pytest.raises(ValueError, match="all candidates of a search must have"):
+    with pytest.raises(ValueError, match=REFUSED):
         search.fit(*labelled)
     assert not ledger.history
 
@@ -39,10 +47,61 @@ def test_candidates_that_are_estimators_are_asked_for_their_ledgers(
     folds = list(FOLDS.split(labelled[0])) if drawn else FOLDS
     grid = {"model": [fit, forgot]}
     search = GridSearchCV(pipeline, grid, cv=folds, scoring="accuracy")
-    with pytest.raises(ValueError, match="all candidates of a search must have"):
+    with pytest.raises(ValueError, match=REFUSED):
         search.fit(*labelled)
     assert not hasattr(search, "best_estimator_")
     assert not ledger.history
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("others", [0, 1])
+def test_candidates_that_replace_the_one_with_the_ledger_need_it(
+    fit, labelled, ledger, drawn, n_jobs, others
+):
+    """The estimator had it, no candidate that took its place did: all was free."""
+    forgot = fit.__class__(rho=0.005, classes=[0, 1])
+    folds = list(FOLDS.split(labelled[0])) if drawn else FOLDS
+    grid = {"dpleastsquares": [forgot, *[fit] * others]}
+    pipeline = make_pipeline(Normalizer(), fit)
+    search = GridSearchCV(pipeline, grid, cv=folds, n_jobs=n_jobs)
+    with joblib.parallel_config(backend="threading"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that failed in their jobs
+        with pytest.raises(ValueError, match=REFUSED):
+            search.fit(*labelled)
+    assert not ledger.history
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_candidates_that_were_not_drawn_are_asked_for_their_ledgers(
+    fit, labelled, ledger, drawn
+):
+    forgot = fit.__class__(rho=0.005, classes=[0, 1])
+    folds = list(FOLDS.split(labelled[0])) if drawn else FOLDS
+    pipeline, found = make_pipeline(Normalizer(), forgot), set()
+    for seed in range(4):
+        tried = {"dpleastsquares": [fit, forgot]}
+        search = RandomizedSearchCV(
+            pipeline, tried, n_iter=1, cv=folds, random_state=seed
+        )
+        charged = len(ledger.history)
+        try:
+            search.fit(*labelled)
+        except ValueError:
+            assert len(ledger.history) == charged
+            found.add("refused")
+        else:
+            assert search.best_params_["dpleastsquares"].ledger is ledger
+            assert len(ledger.history) == charged + 4
+            found.add("charged")
+    assert found == {"refused", "charged"}
+
+
+def test_a_search_without_a_ledger_is_told_of_none(fit, labelled):
+    free = fit.__class__(rho=0.005, classes=[0, 1])
+    with pytest.warns(PrivacyWarning, match="scores of a search") as warned:
+        GridSearchCV(free, {"ridge": [1.0]}, cv=FOLDS).fit(*labelled)
+    assert not any("ledger" in str(each.message) for each in warned)
 
 
 @pytest.mark.parametrize("drawn", [False, True])
@@ -51,7 +110,7 @@ def test_values_that_are_tried_are_asked_for_their_ledgers(
 ):
     folds = list(FOLDS.split(labelled[0])) if drawn else FOLDS
     tried = {"param_name": "ledger", "param_range": [ledger, None], "cv": folds}
-    with pytest.raises(ValueError, match="all candidates of a search must have"):
+    with pytest.raises(ValueError, match=REFUSED):
         validation_curve(fit, *labelled, **tried, error_score="raise")
     assert not ledger.history
 
@@ -60,7 +119,7 @@ def test_whole_lists_of_steps_are_asked_for_their_ledgers(fit, labelled, ledger)
     forgot = fit.__class__(rho=0.005, classes=[0, 1])
     steps = [[("unit", Normalizer()), ("model", each)] for each in (forgot, fit)]
     search = GridSearchCV(Pipeline(steps[0]), {"steps": steps}, cv=FOLDS)
-    with pytest.raises(ValueError, match="all candidates of a search must have"):
+    with pytest.raises(ValueError, match=REFUSED):
         search.fit(*labelled)
     assert not ledger.history
 

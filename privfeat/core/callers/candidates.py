@@ -14,7 +14,8 @@ def fits_of(names: Mapping[str, Any]) -> tuple[Any, list[Mapping[str, Any]], boo
 
     The estimator, its candidates, and whether the best is fitted to all records.
     """
-    search, candidates = names.get("self"), names.get("candidate_params")
+    search = names.get("self")
+    candidates = names.get("candidate_params", names.get("all_candidate_params"))
     if candidates is not None and search is not None:
         return search.estimator, list(candidates), search.refit is not False
     if "param_range" in names:  # of validation_curve
@@ -32,51 +33,53 @@ def copies_of(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> Iterat
         yield clone(estimator).set_params(**changed)
 
 
-def are_charged(estimator: Any, candidates: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether the fits of all candidates are charged; False if none is.
+def are_charged(names: Mapping[str, Any]) -> bool:
+    """Return whether the fits of all candidates are charged; False if none is to be.
 
-    ValueError if some are: those of the others would not be, and the best of all may be
-    one of them. What a candidate is made of is asked, not what it changes: it may be an
-    estimator, or a pipeline, with a ledger of its own.
+    ``names`` are those of a function of scikit-learn. ValueError if there is a ledger,
+    in the estimator or among what its parameters may be, and a candidate is fitted
+    without: the best of all may be that one. What a candidate is made of is asked, not
+    what it changes: it may be a whole estimator, in the place of the one that has it.
     """
-    candidates = list(candidates)
-    given = [item for values in candidates for item in values.items()]
-    if not (_has_ledger(estimator) or any(_gives_ledger(*item) for item in given)):
+    estimator, candidates, _ = fits_of(names)
+    kinds = ("param_grid", "param_distributions")
+    named = [getattr(names.get("self"), kind, None) for kind in kinds]
+    if not _has_ledger([estimator, candidates, named]):
         return False  # without a copy of each, as every fit in older folds asks
-    found = {_has_ledger(copy) for copy in copies_of(estimator, candidates)}
-    if len(found) > 1:
+    if not all(map(_has_ledger, copies_of(estimator, candidates))):
         raise ValueError(
             "all candidates of a search must have the ledger, or none, got some "
             "without: their fits would not be charged. Nothing was charged."
         )
-    return found == {True}
+    return True
 
 
-def check_candidates_around() -> None:
-    """Raise ValueError if a search around this fit charges some candidates only.
+def check_candidates_around(*, in_folds: bool) -> None:
+    """Raise ValueError if a search around this fit has candidates without its ledger.
 
-    For folds that were drawn before: they did not see who fits in them. Fits without a
-    ledger ask as well, else the search would go on with those alone.
+    Before its last fit, to all records; and ``in_folds`` that were drawn before, which
+    did not see who fits in them. Fits without a ledger ask as well, else the search
+    would go on with those alone.
     """
     for caller in callers("sklearn"):
         names = caller.frame.f_locals
         if "candidate_params" in names or "param_range" in names:
-            are_charged(*fits_of(names)[:2])
-
-
-def _gives_ledger(name: str, value: Any) -> bool:
-    """Return whether a parameter is a ledger, or a part that has one."""
-    is_one = name.rpartition("__")[2] == "ledger" and value is not None
-    return is_one or _has_ledger(value)
+            if in_folds:
+                are_charged(names)
+            return
+        if "all_candidate_params" in names:
+            are_charged(names)
+            return
 
 
 def _has_ledger(part: Any) -> bool:
-    """Return whether a part that would be fitted, or one within it, has a ledger."""
-    if isinstance(part, list | tuple):  # steps, by their names
+    """Return whether it is a ledger, or holds one by which a fit would be charged."""
+    if isinstance(part, Mapping):
+        part = list(part.values())
+    if isinstance(part, list | tuple):  # steps, by their names, and values to try
         return any(map(_has_ledger, part))
-    if not hasattr(part, "get_params") or isinstance(part, type):
-        return False
     if is_exactly(part, _FROZEN):
         return False
-    params = part.get_params(deep=False)
-    return any(_gives_ledger(*item) for item in params.items())
+    if hasattr(part, "get_params") and not isinstance(part, type):
+        return _has_ledger(part.get_params(deep=False))
+    return any(kind.__name__ == "PrivacyLedger" for kind in type(part).__mro__)

@@ -36,12 +36,13 @@ SCORES = (
 )
 # imbalanced-learn draws records by the labels of all; MLflow scores fits on them.
 _CHOOSERS = ("sklearn", "imblearn", "mlflow")
+_SEARCH = "sklearn.model_selection._search"
 # Modules that pass on all rows that they were given, or none; in `multiclass` those of
 # two classes, which the label of each row decides.
 _WHOLE = (
     "sklearn.base",  # `fit_transform`, `fit_predict`
     "sklearn.compose",  # columns of all rows; `_steps_before` looks at them
-    "sklearn.model_selection._search",  # the last fit, on all
+    _SEARCH,  # the last fit, on all
     "sklearn.multiclass",
     "sklearn.multioutput",  # one column of targets after the other
     "sklearn.pipeline",  # what its steps make of all rows: as above
@@ -97,10 +98,12 @@ def uncovered_choice(adjacency: Adjacency) -> Uncovered | None:
     return _choice(callers(*_CHOOSERS), adjacency)
 
 
-def uncovered_or_scored(adjacency: Adjacency) -> tuple[Uncovered | None, bool]:
-    """Return `uncovered_choice`, and whether what called scores the fit exactly.
+def uncovered_or_scored(
+    adjacency: Adjacency,
+) -> tuple[Uncovered | None, bool, bool]:
+    """Return `uncovered_choice`, and whether what called scores the fit, or chooses it.
 
-    In folds that it did not ask for; of others, `selection/ahead` has warned.
+    Scores in folds that it did not ask for: of others, `selection/ahead` has warned.
     """
     around = callers(*_CHOOSERS)
     trained = [
@@ -109,7 +112,8 @@ def uncovered_or_scored(adjacency: Adjacency) -> tuple[Uncovered | None, bool]:
         if caller.module == _VALIDATION and caller.function in _ON_FOLDS
     ]
     drawn = [are_covered(rows) and not are_covered(rows, SEEN) for rows in trained]
-    return _choice(around, adjacency), any(drawn)
+    chooses = any(caller.module == _SEARCH for caller in around)
+    return _choice(around, adjacency), any(drawn), chooses
 
 
 def _choice(around: Sequence[Caller], adjacency: Adjacency) -> Uncovered | None:

@@ -50,9 +50,10 @@ def charged(
     processes that fit together the first charges for all, and none goes on unless it
     could.
     """
-    team, (choice, scored) = current_team(), uncovered_or_scored(statement.adjacency)
-    if scored:
-        check_candidates_around()
+    team, around = current_team(), uncovered_or_scored(statement.adjacency)
+    choice, scored, chosen = around
+    if scored or chosen:
+        check_candidates_around(in_folds=scored)
     if team.size > 1 and len(set(team.each(ledger is not None))) > 1:
         raise PrivacyError("all processes must have a ledger, or none.")
     if scored and choice is None and statement.private and not _AROUND.get():

@@ -61,9 +61,16 @@ def test_fits_on_folds_are_covered_by_the_mark(function):
 )
 def test_a_fit_in_folds_drawn_before_is_scored(module, function, seen, scored):
     rows = covered_rows(np.arange(4), seen=seen)
-    assert asked(uncovered_or_scored, module, function, rows) == (None, scored)
+    told = asked(uncovered_or_scored, module, function, rows)
+    assert told == (None, scored, False)
     # of rows that are not covered the other half of the answer speaks
     assert asked(uncovered_or_scored, module, function, np.arange(4))[1] is False
+
+
+def test_a_fit_in_a_search_is_chosen():
+    for module in ("sklearn.model_selection._search", "sklearn.pipeline"):
+        told = asked(uncovered_or_scored, module, "fit", None)
+        assert told == (None, False, module.endswith("_search"))
 
 
 @pytest.mark.parametrize(

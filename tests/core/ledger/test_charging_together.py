@@ -154,7 +154,7 @@ def test_charged_refuses_folds_that_the_first_process_does_not_have(
 ):
     as_second(1, 0)  # it has a ledger, and charged it
     choice = Uncovered("folds", "Try.")
-    plant("choice that no charge covers", lambda _: (choice, False))
+    plant("choice that no charge covers", lambda _: (choice, False, False))
     with (
         pytest.raises(PrivacyError, match="which the charge does not cover, got folds"),
         charged(ledger, fit, estimator="DPFC"),
