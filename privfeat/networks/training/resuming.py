@@ -208,6 +208,14 @@ def finished_run(
         )
     check_finite(parameters)
     statement = PrivacyStatement.from_json(kept.pop("privacy_"))
+    if (ledger := estimator.ledger) is not None:
+        charged = {charge.statement.charge for charge in ledger.history} - {None}
+        if statement.charge not in charged:
+            raise PrivacyError(
+                "ledger must hold the charge of the fit to restore, and does not: it "
+                "was made without a ledger, or with another. Leave it out, and charge "
+                "the statement: ledger.charge(restored.privacy_, estimator=...)."
+            )
     return parameters, statement, {n: decode(v) for n, v in kept.items()}
 
 

@@ -55,6 +55,26 @@ def test_a_finished_folder_answers_no_fit(tmp_path, records, drawn):
         assert np.array_equal(first.parameters_[name], leaf)
 
 
+def test_a_fit_is_restored_with_the_ledger_that_holds_its_charge_or_none(
+    tmp_path, records
+):
+    """A ledger that was passed afterwards alone charged nothing, without a word."""
+    path = tmp_path / "x.ledger"
+    ledger = PrivacyLedger(path, dataset="x", epsilon=500.0, delta=1e-5)
+    make_charged(tmp_path / "kept", None).fit(*records)
+    with pytest.raises(PrivacyError, match="must hold the charge of the fit"):
+        make_charged(tmp_path / "kept", ledger).restore()
+    restored = make_charged(tmp_path / "kept", None).restore()
+    ledger.charge(restored.privacy_, estimator="DPSGDClassifier")
+    # its statement has no name of a charge, by which one finds it again
+    with pytest.raises(PrivacyError, match="must hold the charge of the fit"):
+        make_charged(tmp_path / "kept", ledger).restore()
+    other = PrivacyLedger(path, dataset="other", epsilon=500.0, delta=1e-5)
+    make_charged(tmp_path / "more", ledger).fit(*records)
+    with pytest.raises(PrivacyError, match="must hold the charge of the fit"):
+        make_charged(tmp_path / "more", other).restore()
+
+
 @pytest.mark.slow
 def test_folds_do_not_share_a_folder(tmp_path, records):
     X, y = records
