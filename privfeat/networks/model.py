@@ -205,7 +205,7 @@ class DPSGDModel(DPSGDParameters, ABC):
         ValueError
             If the folder holds no finished fit of these parameters.
         PrivacyError
-            If a fit holds the folder, ``ledger`` lacks its charge, or in a team.
+            If a fit holds the folder, ``ledger`` lacks its charge, or several call it.
         """
         check_alone("restore")
         self._check_parameters()
