@@ -48,7 +48,7 @@ def charged(
     would be too small; without a ledger it is warned of. A fit whose scores a search
     will choose by is warned of, if nobody did as it asked for the folds. Of several
     processes that fit together the first charges for all, and none goes on unless it
-    could.
+    could. ValueError in a search that charges some of its candidates only.
     """
     team, around = current_team(), uncovered_or_scored(statement.adjacency)
     choice, scored, chosen = around
