@@ -29,8 +29,8 @@ _SIGNS = f" {string.punctuation}" + (
 )
 # ... "\N" of databases, and errors of spreadsheets: "#VALUE!", "#DIV/0!" ...
 _NO_NAME = re.compile(r"\\N|#[^a-z1-9]+[!?]")
-# ... and codes of categories, and integers that were made of NaN.
-_NO_NUMBERS = (-1, -(2**63), -(2**31))
+# ... and codes of categories, also where they lost their sign, and integers of NaN.
+_NO_NUMBERS = (-1, 2**32 - 1, 2**64 - 1, -(2**31), -(2**63), 2**63)
 _NAMELESS = (
     "groups must name the user of each row, got a blank, or what stands for a missing "
     "one, such as 'NA' or -1. Leave the row out, or name who it is of."
@@ -144,8 +144,7 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
             missing = user is None or user != user or names[user] == ""  # NaN
-            # NaN among unsigned ones is 2**63
-            if missing or user in (*_NO_NUMBERS, 2**63):
+            if missing or user in _NO_NUMBERS:
                 raise ValueError(_NAMELESS)
     found = np.empty(len(users), object)
     found[:] = [names[user] for user in users.tolist()]
@@ -175,7 +174,7 @@ def ids_of(groups: Any) -> NDArray[Any]:
         if groups.dtype.kind in "iu":
             # a copy: which records count, and where they stand, must be of one reading
             found = np.array(groups)
-            if np.isin(_NO_NUMBERS, found).any() or (found == 2**63).any():
+            if any((found == number).any() for number in _NO_NUMBERS):
                 raise ValueError(_NAMELESS)
             return found
     values = list_of("groups", groups)

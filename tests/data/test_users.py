@@ -130,11 +130,14 @@ def test_a_number_for_nobody_is_no_user(number, kind):
     assert ids_of(kind([-7, 2**31, 0])).tolist() == [-7, 2**31, 0]
 
 
-def test_an_unsigned_number_that_was_made_of_nan_is_no_user():
+@pytest.mark.parametrize("number", [2**63, 2**64 - 1, 2**32 - 1])
+def test_an_unsigned_number_for_nobody_is_no_user(number):
+    """2**63 was NaN, the others were -1 before they became numbers without a sign."""
     with pytest.raises(ValueError, match="or what stands for a missing one"):
-        ids_of(np.array([7, 2**63, 8], np.uint64))
+        ids_of(np.array([7, number, 8], np.uint64))
     with pytest.raises(ValueError, match="must name the user of each row"):
-        ids_of([7, 2**63, 8])
+        ids_of([7, number, 8])
+    assert user_of(str(number)) == ""
     assert ids_of(np.array([7, 128], np.uint8)).tolist() == [7, 128]
 
 
