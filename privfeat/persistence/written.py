@@ -85,11 +85,14 @@ def written_model(estimator: Any) -> Written:
     """Return what is written of a fitted estimator of privfeat."""
     from sklearn.utils.validation import check_is_fitted
 
-    check_is_fitted(estimator)
+    name = type(estimator).__name__
     array_names, count_names = (
         [n for n in names if n not in OPTIONAL or hasattr(estimator, n)]
-        for names in fitted_of(type(estimator).__name__)
+        for names in fitted_of(name)
     )
+    # all of them: a fit that was broken off leaves some
+    network = ["parameters_"] if home_of(name) == "privfeat.networks" else []
+    check_is_fitted(estimator, ["privacy_", *array_names, *count_names, *network])
     arrays = {n: np.asarray(getattr(estimator, n)) for n in array_names}
     for leaf, array in getattr(estimator, "parameters_", {}).items():
         arrays[PARAMETER + leaf] = array

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from privfeat import DPSGDClassifier, DPSGDRegressor, load, save
 from privfeat.networks.images.augment import to_inputs
@@ -54,6 +55,21 @@ def test_damage_is_noticed(tmp_path, images, params):
     file.write_bytes(file.read_bytes()[:-1] + b"?")
     with pytest.raises(ModelFileError, match="checksum"):
         load(tmp_path)
+
+
+def test_a_fit_that_was_broken_off_is_not_saved(tmp_path, images, params):
+    """It replaced the model of the fit before by a folder that nobody could load."""
+
+    def stop(step, model):
+        raise KeyboardInterrupt
+
+    clf = DPSGDClassifier(**params, classes=[0, 1]).fit(*images)
+    save(clf, tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        clf.set_params(on_step=stop).fit(*images)
+    with pytest.raises(NotFittedError):
+        save(clf.set_params(on_step=None), tmp_path, overwrite=True)
+    load(tmp_path)
 
 
 @pytest.mark.slow
