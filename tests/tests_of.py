@@ -78,7 +78,7 @@ TESTS = {
     "ledger.rows": (*LEDGER, *FILES, "runs"),
     "ledger.charging": (
         *("charging", "charging_together", "runs"),
-        "../../selection/test_search_warnings",
+        *("../../selection/test_search_warnings", "../../selection/test_candidates"),
     ),
     "ledger.runs": ("runs", "charging"),
     "ledger.store": ("file/test_shared_disk", *LEDGER, *FILES),
