@@ -37,7 +37,9 @@ class EncoderExtractor(TextExtractor):
     rows, one of them empty. So which texts are beside it changes neither the shape of
     any array, nor whether some tokens are hidden, nor, in what the model does, its row:
     fillers have no attention. Where shapes within the network follow from values, as of
-    the tokens that an expert gets, a text runs alone (`experts`). Each batch gets a
+    the tokens that an expert gets, or one number is made of all texts, a text runs
+    alone (`experts`). Weights become float32, as in shorter types some networks (T5,
+    BART) bound all texts of a batch by whether one of them overflows. Each batch gets a
     copy of the model as it was loaded, with the same weights: some remember the longest
     text that they saw (rotary positions of kind "dynamic"), or that one was too short
     for sparse attention (BigBird), and treat all later ones otherwise. ExtractError for
@@ -61,7 +63,7 @@ class EncoderExtractor(TextExtractor):
         )
         self.n_at_once = self.batch_size * _BATCHES
         folder = find_checkpoint(network.model)
-        self._model = _load(folder).to(self.device).eval()
+        self._model = _load(folder).to(self.device, torch.float32).eval()
         own = self._model.prompts.get(self._model.default_prompt_name or "", "")
         self._prompt = str(network.model_kwargs.get("prompt", own))
         self.max_length = _length(self._model, options.max_length)
@@ -71,8 +73,8 @@ class EncoderExtractor(TextExtractor):
             self._model, lambda: [self._encode(["it"], length) for length in ends]
         ):
             say(
-                "this network multiplies tokens of all texts of a batch together, by "
-                "what they hold, and would round each by the others: it works on one."
+                "this network computes texts of a batch together, by what they hold, "
+                "and would round each by the others: it works on one."
             )
             self.batch_size = 1
         n_rows = max(find_batch_size(self._tried, self.batch_size), 2)

@@ -1,4 +1,4 @@
-"""Whether a network multiplies tokens of several texts together, by what they hold."""
+"""Whether a network computes one text by what others of its batch hold."""
 
 import re
 from collections.abc import Callable
@@ -16,12 +16,14 @@ _BY_VALUES = frozenset(
 
 
 def depends_on_others(model: torch.nn.Module, run: Callable[[], object]) -> bool:
-    """Return whether shapes of products in ``run`` follow from values of all texts.
+    """Return whether a text may be computed in ``run`` by what other texts hold.
 
     Experts get the tokens that chose them, of all texts of a batch, and some networks
     leave out what texts are filled up with: as many rows are multiplied as all texts
-    have together, and rounded by it. Trials cannot tell: few numbers of rows differ. So
-    one function of that kind is enough, or a part that is called after experts.
+    have together, and rounded by it. Others make one number of all texts, as T5 asks
+    whether a value anywhere is infinite, and then bounds all. Trials cannot tell: few
+    numbers of rows differ, and few values are so large. So one function of that kind is
+    enough, or a part that is called after experts.
     """
     names = (f"{name} {type(part).__name__}" for name, part in model.named_modules())
     if any(re.search("expert|router|moe", name, re.IGNORECASE) for name in names):
@@ -45,7 +47,25 @@ class _Watch(TorchFunctionMode):
         if name == "__getitem__":
             places = args[1] if isinstance(args[1], tuple) else (args[1],)
             self.found |= any(map(_is_mask, places))
-        return func(*args, **(kwargs or {}))
+        made = func(*args, **(kwargs or {}))
+        self.found |= _is_of_all(made, [*args, *(kwargs or {}).values()])
+        return made
+
+
+def _is_of_all(made: Any, given: list[Any]) -> bool:
+    """Return whether one number was made of values of several texts.
+
+    Not of a mask of fillers: it has a place for each token, whatever a text holds.
+    """
+    if not isinstance(made, torch.Tensor) or made.numel() != 1:
+        return False
+    many = [
+        each
+        for each in given
+        if isinstance(each, torch.Tensor) and each.ndim and len(each) > 1
+        if not isinstance(each, torch.nn.Parameter)
+    ]
+    return any(each.is_floating_point() or each.ndim > 2 for each in many)
 
 
 def _is_mask(place: Any) -> bool:
