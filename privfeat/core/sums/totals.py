@@ -102,8 +102,7 @@ def exact_sum(
     """
 
     def drawn(chunk: Chunk) -> tuple[Any, ...]:
-        with jax.enable_x64(True):
-            return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
+        return (chunk,) if sampler is None else (chunk, sampler(len(chunk.labels)))
 
     total = Total(rows.step is not None, shape)
     with closing(in_order(part_of, map(drawn, rows.chunks()))) as parts:

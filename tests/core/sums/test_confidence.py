@@ -148,6 +148,11 @@ def test_box_sums_leave_out_empty_slots_and_numbers_that_are_none():
     assert found.value.tolist() == [1.5, -0.25, 0.25]
 
 
+def test_a_box_of_one_step_holds_it():
+    found = exact_box_sums(np.ones((1, 1)), np.array([True]), ((0.0, 2.0**-20),))
+    assert found.value.tolist() == [2.0**-20]
+
+
 @pytest.mark.parametrize("box", [(0.0, 0.75 * 2.0**-20), (-0.1, 1.0)])
 def test_boxes_out_of_which_rounding_leads_are_refused(box):
     with pytest.raises(ValueError, match="must hold multiples"):

@@ -89,6 +89,13 @@ def test_moments_are_those_of_the_records_that_count():
     assert second.value == pytest.approx((cut**2 - 0.75).sum(axis=0), abs=0.05)
 
 
+def test_a_number_that_is_none_is_zero():
+    values = np.array([[math.nan, 0.5], [math.nan, -0.25]])
+    _, first, second = exact_column_moments(values, np.ones(2, bool), 0.0)
+    assert first.value.tolist() == [0.0, 0.25]
+    assert second.value.tolist() == [0.0, 0.3125]
+
+
 def test_sums_of_records_are_sums_of_each():
     """To the last bit, so that what holds for one record holds beside any others."""
     values = np.random.default_rng(1).uniform(-1, 1, (50, 3))

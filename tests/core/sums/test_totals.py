@@ -1,3 +1,6 @@
+from typing import Any
+
+import jax
 import numpy as np
 import pytest
 
@@ -7,13 +10,16 @@ from privfeat.core.sums.totals import ExactSum, Total
 from tests.core.grids import STEP, bounded
 
 
-def test_totals_are_exact_beyond_an_int64():
-    """2**26 rows have a total of 2**66, which an int64 alone would wrap around."""
+@pytest.mark.parametrize("on_device", [False, True])
+def test_totals_are_exact_beyond_an_int64(on_device):
+    """An int64 alone would wrap around, and on the way one more bit would."""
     total = Total(True, (1, 1))
-    part = np.full((1, 1), 2.0**50)
-    for _ in range(2**16):
+    with jax.enable_x64(True):
+        part: Any = np.full((1, 1), 2.0**53)
+        part = jax.device_put(part) if on_device else part
+    for _ in range(2**12):
         total.add(part)
-    assert total.sum(1.0).value == 2.0**66
+    assert total.sum(1.0).value == 2.0**65
 
 
 @pytest.mark.parametrize("chunks_before_carry", [1, 2, 3])
