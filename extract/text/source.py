@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privfeat.data.splits import CLASSES, SPLIT_NAMES
 from privfeat.data.tables.files import FORMATS, is_table, read_schema, table_parts
-from privfeat.data.users import user_of
+from privfeat.data.users import named, user_of
 
 from ..arguments import Options
 from ..errors import ExtractError
@@ -145,7 +145,7 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
     names = {name: option for option, of in asked.items() for name in of if name}
     texts: list[tuple[str | None, ...]] = []
     labels: list[int] = []
-    owners: list[str] = []
+    owners: list[NDArray[Any]] = []
     try:
         schema = read_schema(path)
         for name, option in names.items():
@@ -165,10 +165,11 @@ def _read(path: Path, options: Options, numbers: Mapping[str, int]) -> TextRows:
                 raise ExtractError(_OTHER_CLASS.format(row))
             labels += found
             if users is not None:
-                owners += [_user(value, users) for value in part[users]]
+                owners.append(part[users])
     except (ValueError, ImportError) as error:
         raise ExtractError(str(error)) from error
-    return TextRows(texts, np.array(labels, np.int64), owners if users else None)
+    of_rows = _users(owners, users) if users else None
+    return TextRows(texts, np.array(labels, np.int64), of_rows)
 
 
 def _texts(values: NDArray[Any], name: str) -> list[str | None]:
@@ -191,15 +192,10 @@ def _label(value: Any) -> str:
     return str(int(value) if whole else value).strip()
 
 
-def _user(value: Any, name: str) -> str:
-    """Return the user of a row as text; ExtractError if it names none."""
+def _users(parts: list[NDArray[Any]], name: str) -> list[str]:
+    """Return the users of all rows as texts; ExtractError if one names none."""
     try:
-        user = "" if value is None or value != value else user_of(str(value))
+        found = named(np.concatenate([np.empty(0, object), *parts])).tolist()
+        return [one if isinstance(one, str) else user_of(str(one)) for one in found]
     except ValueError as error:
         raise ExtractError(f"column {name!r} of --users: {error}") from error
-    if not user:
-        raise ExtractError(
-            f"column {name!r} of --users must name a user in each row, got a row "
-            "without one. Leave the row out, or name who it is of."
-        )
-    return user

@@ -4,7 +4,9 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Sequence
-from numbers import Integral
+from datetime import date
+from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,8 @@ _PLAIN: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
     bytes: bytes.__bytes__,
 }
+# What names a user in a table; of other objects the text would be taken for a name.
+_NAMING = (str, bytes, Real, Decimal, date, type(None))
 _WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
 # As programs shorten numbers. Digits that are cut off make one name of several, and
 # "1e+05" is a second name of 100000; a code such as "1e05" is neither.
@@ -135,8 +139,10 @@ def user_of(text: str | bytes) -> str:
 
 
 def named(users: NDArray[Any]) -> NDArray[Any]:
-    """Return users by number, or by name; ValueError if one has neither."""
+    """Return users by number or date, or by name; ValueError if one has neither."""
     names: dict[Any, Any] = {}
+    if not all(issubclass(kind, _NAMING) for kind in {*map(type, users.tolist())}):
+        raise ValueError("groups must be names, numbers or dates, got another type.")
     for user in users.tolist():
         if user not in names:
             if isinstance(user, float) and abs(user) >= EXACT:

@@ -187,3 +187,11 @@ def test_codes_that_no_program_shortened_are_names():
     for name in ("110101199003070016", "1e05", "3e10", "7.5", "e+5", "1.1.e+2"):
         assert user_of(name) == name
     assert user_of("9007199254740991.0") == "9007199254740991"
+
+
+@pytest.mark.parametrize("other", [("ann",), {"name": "ann"}, ["ann"], 1j])
+def test_what_is_no_name_is_no_user(other):
+    users = np.empty(2, object)
+    users[:] = ["ann", other]
+    with pytest.raises(ValueError, match="must be names, numbers or dates"):
+        named(users)

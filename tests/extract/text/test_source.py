@@ -180,7 +180,7 @@ def test_a_row_without_a_user_is_refused(table, extract, nobody):
     path = table((SECRET, "good", nobody))
     status, _, err = extract(path, "--users", "who")
     assert status == 1
-    assert "column 'who' of --users must name a user in each row" in err
+    assert "column 'who' of --users: groups must name the user of each row" in err
     assert SECRET not in err
 
 
@@ -234,3 +234,26 @@ def test_users_that_are_no_unicode_are_told_apart(tmp_path, extract):
     np.savez(tmp_path / "r.npz", **rows, who=["M\ud83d", "M\udcf6"])
     assert extract(tmp_path / "r.npz", "--users", "who")[0] == 0
     assert open_features(tmp_path / "out.h5")["train"].groups.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("ending", ["npz", "parquet"])
+def test_users_in_bytes_have_the_names_of_texts(tmp_path, extract, ending):
+    """Each way to write a name was a user, and a blank was one as well."""
+
+    def write(*users):
+        rows = {"review": ["a b", "c d", "e"], "verdict": ["good"] * 3, "who": users}
+        path = tmp_path / f"r.{ending}"
+        if ending == "npz":
+            np.savez(path, **rows | {"who": np.array(users)})
+        else:
+            pytest.importorskip("pyarrow.parquet").write_table(
+                pytest.importorskip("pyarrow").table(rows), path
+            )
+        return extract(path, "--users", "who", "--overwrite")
+
+    for nobody in (b" ", b"NA", b"-1"):
+        status, _, err = write(b"ann", b"bob", nobody)
+        assert status == 1
+        assert "groups must name the user of each row" in err
+    assert write(b"ann ", b"bob", b"\xe2\x80\x8bann")[0] == 0
+    assert open_features(tmp_path / "out.h5")["train"].groups.tolist() == [0, 1, 0]
