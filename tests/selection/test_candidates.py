@@ -115,6 +115,24 @@ def test_values_that_are_tried_are_asked_for_their_ledgers(
     assert not ledger.history
 
 
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+def test_candidates_of_a_search_around_a_search_are_asked_for_their_ledgers(
+    fit, labelled, ledger, drawn, last, turned
+):
+    """The inner one was asked alone, which has the ledger in all of its own."""
+    forgot = fit.__class__(rho=0.005, classes=[0, 1])
+    outer = HashKFold(2)
+    folds = list(outer.split(labelled[0])) if drawn else outer
+    inner = GridSearchCV(fit, {"ridge": [1.0]}, cv=FOLDS, refit=last)
+    grid = {"estimator": [fit, forgot][:: -1 if turned else 1]}
+    search = GridSearchCV(inner, grid, cv=folds, scoring=lambda *_: 0.0, refit=last)
+    with pytest.raises(ValueError, match=REFUSED):
+        search.fit(*labelled)
+    assert not ledger.history
+
+
 def test_whole_lists_of_steps_are_asked_for_their_ledgers(fit, labelled, ledger):
     forgot = fit.__class__(rho=0.005, classes=[0, 1])
     steps = [[("unit", Normalizer()), ("model", each)] for each in (forgot, fit)]

@@ -57,19 +57,19 @@ def are_charged(names: Mapping[str, Any]) -> bool:
 def check_candidates_around(*, in_folds: bool) -> None:
     """Raise ValueError if a search around this fit has candidates without its ledger.
 
-    Before its last fit, to all records; and ``in_folds`` that were drawn before, which
-    did not see who fits in them. Fits without a ledger ask as well, else the search
-    would go on with those alone.
+    Also one around that search. Before its last fit, to all records; and ``in_folds``
+    that were drawn before, which did not see who fits in them. Fits without a ledger
+    ask as well, else the search would go on with those alone.
     """
+    trying = set()  # searches: not after their last candidate
     for caller in callers("sklearn"):
         names = caller.frame.f_locals
         if "candidate_params" in names or "param_range" in names:
+            trying.add(id(names.get("self")))
             if in_folds:
                 are_charged(names)
-            return
-        if "all_candidate_params" in names:
+        elif "all_candidate_params" in names and id(names.get("self")) not in trying:
             are_charged(names)
-            return
 
 
 def _has_ledger(part: Any) -> bool:
