@@ -45,6 +45,9 @@ class EncoderExtractor(TextExtractor):
     for sparse attention (BigBird), and treat all later ones otherwise. ExtractError for
     a model that gives a text another row beside other texts.
 
+    **A text is a text.** ExtractError for an encoder that takes images, sounds or chats
+    as well: sentence-transformers fetches what a text is the address of then.
+
     **No code of others.** Of a folder only configurations, vocabularies and safetensors
     are read (`checkpoints`), and a model that brings its own code is refused.
     """
@@ -215,6 +218,12 @@ def _load(folder: Path) -> SentenceTransformer:
         raise ExtractError(
             f"--model must cut texts into tokens by a tokenizer of transformers, but "
             f"{folder.name} does not."
+        )
+    if set(model.modalities) != {"text"}:
+        raise ExtractError(
+            "--model must be an encoder of nothing but texts, without a chat template: "
+            f"in {folder.name} a text that is an address or the name of a file may be "
+            "fetched, as an image, and a template takes the room of the end of a text."
         )
     if hasattr(model[0], "unpad_inputs"):  # texts as one row, by the tokens of all
         model[0].unpad_inputs = False

@@ -51,8 +51,8 @@ _WHOLE = re.compile(r"([-\N{MINUS SIGN}]?)(\d+)(\.0*)?")
 _SHORTENED = re.compile(r"[-+\N{MINUS SIGN}]?\d+([.,]\d*e\+?|e\+)\d+", re.IGNORECASE)
 ROUNDED = (
     "groups must name users as their table has them, got a number that a program has "
-    "shortened, such as 1.1e+17, or may have rounded, as a reader of tables does from "
-    "2**53 on: it may be of several users. Pass them as texts, as "
+    "shortened, such as 1.1e+17, or may have rounded, as a float, or one that pandas "
+    "read from 2**53 on: it may be of several users. Pass them as texts, as "
     "privfeat.data.read_table reads a CSV file and Parquet keeps texts."
 )
 # Drawn as nothing: controls, and Default_Ignorable_Code_Point of Unicode 16.
@@ -139,14 +139,14 @@ def user_of(text: str | bytes) -> str:
 
 
 def named(users: NDArray[Any]) -> NDArray[Any]:
-    """Return users by number or date, or by name; ValueError if one has neither."""
+    """Return users by whole number or date, or by name; ValueError for any other."""
     names: dict[Any, Any] = {}
     if not all(issubclass(kind, _NAMING) for kind in {*map(type, users.tolist())}):
         raise ValueError("groups must be names, numbers or dates, got another type.")
     for user in users.tolist():
         if user not in names:
-            if isinstance(user, float) and abs(user) >= EXACT:
-                raise ValueError(ROUNDED)
+            if isinstance(user, float) and user == user:
+                raise ValueError(ROUNDED)  # of which type, a list does not tell
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
             missing = user is None or user != user or names[user] == ""  # NaN

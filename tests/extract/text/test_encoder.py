@@ -1,9 +1,11 @@
+import json
 import shutil
 
 import numpy as np
 import pytest
 
 from privfeat.data import open_features
+from privfeat_extract.errors import ExtractError
 from tests.extract.text.encoders import features, load, with_network
 from tests.later import Later
 
@@ -155,3 +157,26 @@ def test_minilm_gives_what_sentence_transformers_gives():
     expected = package.load_model(device="cpu").encode(TEXTS, batch_size=1)
     found = features(load(shutil.os.fspath(folder)), TEXTS)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("other", ["image", "message"])
+def test_an_encoder_of_more_than_texts_is_refused(encoder, tmp_path, other):
+    """It fetched a text that was the address of an image from that address."""
+    folder = with_network(encoder, tmp_path, "Bert", {})
+    (path,) = folder.glob("sentence_*config.json")
+    config = json.loads(path.read_text())
+    config["modality_config"][other] = config["modality_config"]["text"]
+    path.write_text(json.dumps(config))
+    with pytest.raises(ExtractError, match="an encoder of nothing but texts"):
+        load(folder)
+
+
+def test_an_encoder_with_a_chat_template_is_refused(encoder, tmp_path):
+    """Its words took the place of the end of a text."""
+    with_network(encoder, tmp_path, "Bert", {})
+    folder = tmp_path / "hf"  # of transformers, which does not say what it takes
+    path = folder / "tokenizer_config.json"
+    template = {"chat_template": "the {{ messages[0]['content'] }}"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | template))
+    with pytest.raises(ExtractError, match="without a chat template"):
+        load(folder)

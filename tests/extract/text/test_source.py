@@ -194,10 +194,17 @@ def test_two_tables_of_one_split_are_refused(table, extract, tmp_path):
     assert not (tmp_path / "out.h5").exists()
 
 
-def test_users_that_became_floats_are_refused(extract, tmp_path):
-    """Persons whose codes have 18 digits passed for one."""
+@pytest.mark.parametrize(
+    "codes",
+    [
+        np.array([110101199003070001.0, 110101199003070002.0]),
+        np.array([20000307, 20000308], np.float32),  # from 2**24 on
+        np.array([7.0, 8.0]),
+    ],
+)
+def test_users_that_became_floats_are_refused(extract, tmp_path, codes):
+    """Persons whose codes have 18 digits passed for one, of float32 those of eight."""
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
-    codes = [110101199003070001.0, 110101199003070002.0]
     frame = {"review": ["a film", "long"], "verdict": ["good", "bad"], "who": codes}
     pd.DataFrame(frame).to_parquet(tmp_path / "r.parquet")
     status, _, err = extract(tmp_path / "r.parquet", "--users", "who")
