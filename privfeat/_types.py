@@ -1,5 +1,6 @@
-"""The closed sets of option values, named once."""
+"""The closed sets of option values, named once, and which values have a type."""
 
+from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 Adjacency = Literal["add_remove", "replace_one"]
@@ -40,3 +41,20 @@ SET_BY_PIPELINE = (
     *("epsilon", "delta", "rho", "noise_multiplier", "adjacency", "accounting"),
     *("arithmetic", "max_group_size", "ledger", "random_state"),
 )
+# By one of these, values say which type they have, or that each column has one.
+_TYPED = (
+    *("dtype", "dtypes", "typecode", "columns", "column_names", "__array__"),
+    *("__array_interface__", "__arrow_c_array__", "__arrow_c_stream__"),
+)
+
+
+def is_untyped(values: Any) -> bool:
+    """Return whether values are a sequence without a type, as a deque is, but no list.
+
+    Lists are asked for the type of each record. Of others NumPy makes one type of all,
+    by the same records.
+    """
+    plain = (list, tuple, range, str, bytes, bytearray, Mapping)
+    sequence = all(hasattr(type(values), name) for name in ("__len__", "__getitem__"))
+    typed = isinstance(values, plain) or any(hasattr(values, name) for name in _TYPED)
+    return sequence and not typed

@@ -37,7 +37,7 @@ Lazy: TypeAlias = LazyImages | LazyFeatures
 def as_records(X: Any, *, whole: bool = False) -> Any:
     """Return records as an array of shape (n_samples, ...), uint8 or float32.
 
-    ``X`` is an array, or a sequence of arrays of one shape: images (height, width,
+    ``X`` is an array, or a list of arrays of one shape: images (height, width,
     channels), images of one channel (height, width), or rows of numbers. Images are
     bytes or floats, rows are no bytes. `LazyImages` and `LazyFeatures` stay as they
     are: records that are read when they are indexed. ``whole``: read an HDF5 file once,
