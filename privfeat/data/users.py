@@ -145,8 +145,9 @@ def named(users: NDArray[Any]) -> NDArray[Any]:
         raise ValueError("groups must be names, numbers or dates, got another type.")
     for user in users.tolist():
         if user not in names:
-            if isinstance(user, float) and user == user:
-                raise ValueError(ROUNDED)  # of which type, a list does not tell
+            whole = isinstance(user, Integral) or not isinstance(user, Real)
+            if not whole and user == user:
+                raise ValueError(ROUNDED)  # of which float, a list does not tell
             text = isinstance(user, str | bytes)
             names[user] = user_of(user) if text else user
             missing = user is None or user != user or names[user] == ""  # NaN

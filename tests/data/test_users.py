@@ -195,3 +195,9 @@ def test_what_is_no_name_is_no_user(other):
     users[:] = ["ann", other]
     with pytest.raises(ValueError, match="must be names, numbers or dates"):
         named(users)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+def test_no_float_is_a_user(kind):
+    with pytest.raises(ValueError, match="or may have rounded, as a float"):
+        named(np.array([7, 8], kind))
