@@ -134,16 +134,15 @@ def array_of_records(records: Any) -> NDArray[Any]:
     found = array_of(records, object if texts else None)  # not of the longest text
     if found.dtype.kind in "US" and listed:
         found = array_of(records, object)  # a number beside texts stays one
-    numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
-    if numbers and is_table(records):
-        return found.astype(np.float64)
-    if not listed or found.dtype == np.uint8 or not numbers:
-        return found
-    if any(array_of(record).dtype == np.uint8 for record in records):
+    if listed and len({array_of(record).dtype == np.uint8 for record in records}) > 1:
         raise TypeError(
             "X must hold records of one type, got bytes (uint8) beside others. Convert "
             "all to one."
         )
+    numbers = found.dtype.kind == "f" or (found.dtype.kind in "biu" and found.ndim < 3)
+    as_stored = not listed or found.dtype == np.uint8
+    if not numbers or (as_stored and not is_table(records)):
+        return found
     return found.astype(np.float64)
 
 

@@ -16,6 +16,7 @@ from privfeat import (
 )
 from privfeat.audit.recorder import recording
 from privfeat.estimation.inputs import array_of_records
+from privfeat.estimation.plain import plain_records
 from tests.linear.conftest import FITTED
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfeat.exceptions.PrivacyWarning")
@@ -206,3 +207,19 @@ def test_predictions_of_a_table_do_not_depend_on_its_types():
     table = pd.DataFrame({"a": np.ones(3, np.float32), "b": np.ones(3, np.int8)})
     assert array_of_records(table).dtype == np.float64
     assert array_of_records(np.asarray(table)).dtype == np.float32
+
+
+@pytest.mark.parametrize("ndim", [1, 2, 3])
+@pytest.mark.parametrize("other", ["bool", "i1", "u2", "i8", "f2", "f8", "O"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_list_of_bytes_and_others_is_refused(other, ndim, first):
+    """One image of 16 bits made floats of the bytes of all, or a byte image of bits."""
+    odd = np.ones((2,) * ndim, other)
+    for common in (np.uint8, odd.dtype):
+        records = [np.ones((2,) * ndim, common)] * 3
+        beside = odd if common == np.uint8 else odd.astype(np.uint8)
+        records.insert(0 if first else 3, beside)
+        with pytest.raises(TypeError, match="must hold records of one type"):
+            array_of_records(records)
+        with pytest.raises(TypeError, match="must hold records of one type"):
+            plain_records(records)
