@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from privfeat._files import NOT_WHOLE, is_whole
 from privfeat._process import MLFLOW, unlogged
 from privfeat._rewording import WARNINGS, category_of, refusal_of
-from privfeat._types import is_untyped
+from privfeat._types import found_untyped
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -31,7 +31,6 @@ _A_RECORD = (
     "numbers as a record has them: the file may have no line of names. Give it one, or "
     "name the columns."
 )
-_LIST = "got another sequence. Pass list(X): one record decides no type of others then."
 _MANY = 4  # of so many numbers hardly a record has all in order
 # How the types of dates, times and durations begin in NumPy, pandas, polars, Arrow.
 _DATES = ("date", "time", "period", "duration")
@@ -270,12 +269,13 @@ def refuse_altered(*tables: Any) -> None:
     """Raise TypeError for what gives other values than it holds, or lists of such.
 
     Masked arrays that hide an entry: NumPy and scikit-learn drop the mask, and take
-    what is under it. And datasets of HDF5 that may round some records by others, and
-    what `is_untyped`: NumPy makes one type of all its records.
+    what is under it. And datasets of HDF5 that may round some records by others.
     """
     for table in tables:
-        if without_data(is_untyped, table):
-            raise TypeError(f"X, y and groups must be arrays, tables or lists, {_LIST}")
+        if (found := without_data(found_untyped, table)) is not None:
+            raise TypeError(
+                f"X, y and groups must have types of their own, got {found}"
+            )
         parts = table if isinstance(table, list | tuple) else [table]
         if any(map(_may_be_altered, parts)):
             raise TypeError(f"X, y and groups must be stored whole, got {NOT_WHOLE}")

@@ -41,20 +41,38 @@ SET_BY_PIPELINE = (
     *("epsilon", "delta", "rho", "noise_multiplier", "adjacency", "accounting"),
     *("arithmetic", "max_group_size", "ledger", "random_state"),
 )
-# By one of these, values say which type they have, or that each column has one.
+# Whose arrays and tables have a type for all of their values, or for each column. Of
+# torch its tensors alone: it has classes for data sets, too.
 _TYPED = (
-    *("dtype", "dtypes", "typecode", "columns", "column_names", "__array__"),
-    *("__array_interface__", "__arrow_c_array__", "__arrow_c_stream__"),
+    *("numpy", "scipy", "pandas", "polars", "pyarrow", "jax", "jaxlib", "h5py"),
+    *("array", "cupy", "dask", "tensorflow", "xarray", "privfeat"),
+)
+_SEQUENCE = (
+    "another sequence: one of its records decides the type of all. Pass list(X)."
+)
+_DICTIONARY = (
+    "a column of a dictionary type of Arrow, whose gaps NumPy takes for the last of "
+    "its values. Pass X.to_pandas(), or cast the column to the type of its values."
 )
 
 
-def is_untyped(values: Any) -> bool:
-    """Return whether values are a sequence without a type, as a deque is, but no list.
+def found_untyped(values: Any) -> str | None:
+    """Return what is wrong with values that give NumPy no type of their own, if it is.
 
-    Lists are asked for the type of each record. Of others NumPy makes one type of all,
-    by the same records.
+    Sequences that are no lists: a deque, a data set for PyTorch, also if it makes an
+    array of itself. Lists are asked for the type of each record, and what arrays are
+    made of others is decided by all records. And dictionaries of Arrow.
     """
-    plain = (list, tuple, range, str, bytes, bytearray, Mapping)
-    sequence = all(hasattr(type(values), name) for name in ("__len__", "__getitem__"))
-    typed = isinstance(values, plain) or any(hasattr(values, name) for name in _TYPED)
-    return sequence and not typed
+    kind = type(values)
+    homes = {f"{base.__module__}.{base.__name__}" for base in kind.__mro__}
+    packages = {home.partition(".")[0] for home in homes}
+    if "pyarrow" in packages:
+        columns = getattr(values, "schema", ()) if hasattr(values, "schema") else ()
+        types = [column.type for column in columns] or [getattr(values, "type", None)]
+        return _DICTIONARY if any("dictionary" in str(one) for one in types) else None
+    plain = (list, tuple, range, str, bytes, bytearray, memoryview, Mapping)
+    sequence = all(hasattr(kind, name) for name in ("__len__", "__getitem__"))
+    typed = not packages.isdisjoint(_TYPED) or "torch.Tensor" in homes
+    if not sequence or typed or isinstance(values, plain) or hasattr(kind, "to_pandas"):
+        return None
+    return _SEQUENCE

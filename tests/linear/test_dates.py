@@ -14,9 +14,6 @@ STAYS = np.arange(12).astype("m8[s]")
 DAYS = STAYS.astype("M8[s]")
 FORMS = {
     "Arrow": lambda values: pa.table({"stay": pa.array(values)}),
-    "Arrow, in a dictionary": lambda values: pa.table(
-        {"stay": pa.array(values).dictionary_encode()}
-    ),
     "pandas with types of Arrow": lambda values: pd.DataFrame(
         {"stay": pd.array(pa.array(values), dtype=pd.ArrowDtype(pa.array(values).type))}
     ),
