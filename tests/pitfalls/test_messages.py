@@ -16,8 +16,7 @@ from privfeat import (
 from privfeat._messages import array_of, without_data
 from privfeat.data import LazyFeatures, open_features, write_features
 from privfeat.networks.images.records import as_records
-from tests.pitfalls.conftest import SECRET
-from tests.pitfalls.edges import EDGES, N, every_edge, of_each_edge
+from tests.pitfalls.conftest import EDGES, SECRET, N, of_each_edge
 
 NUMBER = 815.0815
 MARKS = (SECRET, "815.08", "0815")
@@ -120,11 +119,6 @@ def said_by(call):
             text = "".join(line for line in lines if not line.startswith("  File"))
             text += f"{error.__cause__} {error.__context__}"
     return text + "".join(str(one.message) for one in caught)
-
-
-@pytest.fixture(scope="module")
-def edges(tmp_path_factory):
-    return every_edge(tmp_path_factory.mktemp("files"))
 
 
 @of_each_edge()

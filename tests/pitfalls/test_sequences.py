@@ -14,7 +14,7 @@ import pytest
 from privfeat import DPLeastSquares, PublicColumns
 from privfeat._types import found_untyped
 from privfeat.metrics import private_evaluation
-from tests.pitfalls.edges import N, every_edge, of_each_edge
+from tests.pitfalls.conftest import N, of_each_edge
 
 # Scores that no guarantee covers, and folds that count rows.
 EXACT = {"score y", "regressor score", "network score", "folds X"}
@@ -50,11 +50,6 @@ class Slices(Sequence):
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray([*self], dtype)
-
-
-@pytest.fixture(scope="module")
-def edges(tmp_path_factory):
-    return every_edge(tmp_path_factory.mktemp("files"))
 
 
 @of_each_edge(without=EXACT)
