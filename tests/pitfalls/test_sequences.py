@@ -34,19 +34,10 @@ class Records:
         return self._records[place]
 
 
-class Slices(Sequence):
+class Slices(Records, Sequence):
     """As skorch passes data sets for PyTorch to scikit-learn."""
 
     dtype, column_names = np.float64, ("a", "b")
-
-    def __init__(self, records):
-        self._records = records
-
-    def __len__(self):
-        return len(self._records)
-
-    def __getitem__(self, place):
-        return self._records[place]
 
     def __array__(self, dtype=None, copy=None):
         return np.asarray([*self], dtype)
