@@ -269,13 +269,12 @@ def refuse_altered(*tables: Any) -> None:
     """Raise TypeError for what gives other values than it holds, or lists of such.
 
     Masked arrays that hide an entry: NumPy and scikit-learn drop the mask, and take
-    what is under it. And datasets of HDF5 that may round some records by others.
+    what is under it. And datasets of HDF5 that may round some records by others, and
+    what NumPy would give a type that one record decides (`found_untyped`).
     """
     for table in tables:
         if (found := without_data(found_untyped, table)) is not None:
-            raise TypeError(
-                f"X, y and groups must have types of their own, got {found}"
-            )
+            raise TypeError(f"X, y and groups must each have a type, got {found}")
         parts = table if isinstance(table, list | tuple) else [table]
         if any(map(_may_be_altered, parts)):
             raise TypeError(f"X, y and groups must be stored whole, got {NOT_WHOLE}")

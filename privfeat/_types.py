@@ -57,11 +57,11 @@ _DICTIONARY = (
 
 
 def found_untyped(values: Any) -> str | None:
-    """Return what is wrong with values that give NumPy no type of their own, if it is.
+    """Return what values are whose type NumPy would take from all records, or None.
 
     Sequences that are no lists: a deque, a data set for PyTorch, also if it makes an
-    array of itself. Lists are asked for the type of each record, and what arrays are
-    made of others is decided by all records. And dictionaries of Arrow.
+    array of itself. Lists are taken: they are asked for the type of each record. And
+    columns of Arrow with a dictionary, whose gaps NumPy fills.
     """
     kind = type(values)
     homes = {f"{base.__module__}.{base.__name__}" for base in kind.__mro__}
